@@ -20,6 +20,17 @@ constexpr HostTime no_host{0, 0, "the device needs no host to hand it its kernel
 /// host_overhead.py with PyTorch 1.13). What our program counts as one elementwise kernel is several of PyTorch's.
 constexpr double launches_of_kernel = 88.0 / 55.0;
 
+/// Microseconds of PyTorch and its Python for a layer's kernels as our program counts them, each way (tools/
+/// host_overhead.py, PyTorch 1.13 on an EPYC of 2024, medians of five runs: no step of a training, no GPU).
+struct OfLayer {
+    double microseconds, kernels;
+    [[nodiscard]] constexpr double each() const { return microseconds / kernels; }
+};
+constexpr OfLayer forward_of_layer{163, 14}, backward_of_layer{204, 27};
+constexpr double mean_of_layer = OfLayer{forward_of_layer.microseconds + backward_of_layer.microseconds,
+                                         forward_of_layer.kernels + backward_of_layer.kernels}
+                                     .each();
+
 /// Microseconds of the host for one kernel, launches with it.
 struct PerKernel {
     double plain, engine;
@@ -27,7 +38,7 @@ struct PerKernel {
 /// From steps that NVIDIA's continuous integration of Megatron-LM measured, which wait for the host alone and which no
 /// score counts (README.md): layers written out (gpt3_mcore_tp4_pp1_resume_torch_dist) and Transformer Engine's
 /// (gpt3_mcore_te_tp2_pp2_cross_entropy_loss_fusion) on DGX A100, DGX H100 and GB200.
-constexpr PerKernel epyc_7742{74.9, 139.3}, xeon_8480c{51.5, 98.9}, grace{71.1, 125.2};
+constexpr PerKernel epyc_7742{71.1, 139.5}, xeon_8480c{48.9, 99.0}, grace{67.5, 125.4};
 
 constexpr PerKernel slower(PerKernel than, double times) { return {than.plain * times, than.engine * times}; }
 
@@ -93,9 +104,14 @@ double launch_seconds(HostProcessor processor) { return launches[processor]; }
 
 const HostTime& host_time(Software software, HostProcessor processor) { return table[software][processor]; }
 
-double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds) {
+double share_of_way(Software software, Way way) {
+    if (software != Software::megatron_lm || way == Way::neither) return 1;
+    return (way == Way::forward ? forward_of_layer : backward_of_layer).each() / mean_of_layer;
+}
+
+double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds, Way way) {
     const HostTime& time = host_time(software, processor);
-    return time.seconds + time.launches * launch_seconds;
+    return share_of_way(software, way) * time.seconds + time.launches * launch_seconds;
 }
 
 double further_product_seconds(Software software, double launch_seconds) {

@@ -26,9 +26,13 @@ Software software_from(std::string_view name);
 /// "megatron-lm, transformer-engine, ..."
 std::string software_names();
 
+/// Which way through a model a kernel goes: a forward's is called by modules in Python, which write down what autograd
+/// needs; a backward's by autograd's engine in C++, which reads it.
+enum class Way : std::uint8_t { forward, backward, neither };
+
 /// Of one kernel of a step program: the software's own time on that processor, and how often it calls the driver.
 struct HostTime {
-    double seconds = 0;
+    double seconds = 0;  ///< of forward and backward in the mean, and of what is neither
     double launches = 1;
     std::string_view origin;
 };
@@ -46,9 +50,13 @@ double launch_seconds(HostProcessor processor);
 inline constexpr std::string_view launch_origin =
     "estimate: CUDA's launches take 5 to 9 us each, by processor (hardware/README.md)";
 
+/// The software's own seconds for a kernel over those of a layer's in the mean: of layers written out in PyTorch
+/// (tools/host_overhead.py; README.md). 1 for other software, of which nothing like it was measured.
+double share_of_way(Software software, Way way);
+
 /// Seconds of the host for each kernel that it dispatches. launch_seconds: of one call of the driver, which a
-/// device's profile holds.
-double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds);
+/// device's profile holds, and which takes as long either way.
+double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds, Way way = Way::neither);
 
 /// Seconds of the host for each further product of a group that it launches one after the other, those of a rank's
 /// experts: what a turn of the loop takes in C++, its launch with it (README.md).

@@ -31,19 +31,37 @@ bool has(const StepProgram& step) {
 /// What a kernel belongs to.
 enum class Belongs : std::uint8_t { layer, experts, framework };
 
-/// Of the host, for one kernel. Filling what it allocates is one more kernel, which PyTorch dispatches. Transformer
-/// Engine has layers; optimizers and what stands between its modules are PyTorch's.
-double dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
-                        const calibrate::Predictor& predictor, Belongs to) {
+/// Of the host, for one kernel, by its way. Filling what it allocates is one more kernel, which PyTorch dispatches.
+/// Transformer Engine has layers; optimizers and what stands between its modules are PyTorch's.
+EnumTable<hardware::Way, double> dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
+                                                  const calibrate::Predictor& predictor, Belongs to) {
     using hardware::Software;
+    using hardware::Way;
     const bool in_graph =
         to == Belongs::layer || training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration;
-    if (training.cuda_graph && in_graph) return 0;
+    if (training.cuda_graph && in_graph) return {0, 0, 0};
     const double launch = predictor.constant("launch_seconds");
-    const auto of = [&](hardware::Software software) { return hardware::dispatch_seconds(software, gpu.host, launch); };
+    const auto of = [&](Software software, Way way) {
+        return hardware::dispatch_seconds(software, gpu.host, launch, way);
+    };
     const bool plain = to == Belongs::framework && training.software == Software::transformer_engine;
-    return of(plain ? Software::megatron_lm : training.software) +
-           (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm) : 0);
+    const auto each = [&](Way way) {
+        return of(plain ? Software::megatron_lm : training.software, way) +
+               (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm, way) : 0);
+    };
+    return {each(Way::forward), each(Way::backward), each(Way::neither)};
+}
+
+hardware::Way way_of(strategies::Phase phase) {
+    using strategies::Phase;
+    switch (phase) {
+        case Phase::forward:
+        case Phase::recompute: return hardware::Way::forward;
+        case Phase::backward: return hardware::Way::backward;
+        case Phase::gradient:
+        case Phase::optimizer: break;
+    }
+    return hardware::Way::neither;
 }
 
 /// Of a kernel over that of the table.
@@ -93,7 +111,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
-        const Launches launches = routed_dispatch_ > 0 ? launches_of(kernel, plan, launch) : Launches{};
+        const Launches launches =
+            routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, launch) : Launches{};
         kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived, launches,
                             std::holds_alternative<kernels::Gemm>(kernel)});
     }
@@ -169,6 +188,16 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
                        return OpCost{0, dispatch(op), dispatch(op), 0};
                    }},
         op.what);
+}
+
+double Costs::dispatch(const Op& op) const {
+    const hardware::Way way = way_of(op.label.phase);
+    if (op.label.phase == strategies::Phase::optimizer && is_product(op))
+        return plain_dispatch_[way] / strategies::plain_kernels_per_dispatch;
+    if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_[way];
+    if (op.label.looped)
+        return std::min(dispatch_[way], std::holds_alternative<Compute>(op.what) ? looped_product_ : looped_message_);
+    return op.label.routed ? routed_dispatch_[way] : dispatch_[way];
 }
 
 BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Beside& beside) const {

@@ -11,7 +11,9 @@
 #include <tuple>
 #include <vector>
 
+#include "base/enum_table.hpp"
 #include "calibrate/predictor.hpp"
+#include "hardware/host_time.hpp"
 #include "sim/beside.hpp"
 #include "sim/folding.hpp"
 #include "sim/host_copies.hpp"
@@ -150,15 +152,7 @@ public:
     /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
     /// the layers; a product of an update (Muon's) is one plain kernel. What an engine's loop hands out (Label::looped)
     /// costs a turn of it.
-    [[nodiscard]] double dispatch(const strategies::Op& op) const {
-        if (op.label.phase == strategies::Phase::optimizer && is_product(op))
-            return plain_dispatch_ / strategies::plain_kernels_per_dispatch;
-        if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_;
-        if (op.label.looped)
-            return std::min(dispatch_,
-                            std::holds_alternative<strategies::Compute>(op.what) ? looped_product_ : looped_message_);
-        return op.label.routed ? routed_dispatch_ : dispatch_;
-    }
+    [[nodiscard]] double dispatch(const strategies::Op& op) const;
     /// The same with all of its launches, the first of which dispatch() counts.
     [[nodiscard]] HandOut hand_out(const strategies::Op& op) const {
         const Launches of_kernel = launches(op);
@@ -218,7 +212,9 @@ private:
     mutable std::map<std::tuple<kernels::CollectiveKind, strategies::AxisSet::Bits, std::uint64_t, std::uint32_t>,
                      double>
         collectives_;  // seconds
-    double gap_, dispatch_, routed_dispatch_, plain_dispatch_, looped_product_, looped_message_, slowdown_;
+    double gap_;
+    EnumTable<hardware::Way, double> dispatch_, routed_dispatch_, plain_dispatch_;
+    double looped_product_, looped_message_, slowdown_;
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;
     std::optional<NodeDrives> drives_;

@@ -7,9 +7,9 @@ dropout, activation checkpointing by torch.autograd.Function). Run with Debian's
 
     /usr/bin/python3 tools/host_overhead.py
 
-It prints microseconds per layer and per kernel for forward, and for recompute + backward, and per parameter for
-counting zeros in gradients. A CUDA launch is to be added
-to what it prints (about 4 us on the host); calibrate/README.md says what the profiles make of it.
+It prints microseconds per layer and per kernel for forward and backward, without and with activation checkpointing,
+and per parameter for counting zeros in gradients. What CUDA's launches take comes on top; hardware/README.md says what
+is made of it.
 """
 import contextlib
 import time
@@ -192,10 +192,10 @@ def zeros_among(parameters):
     return total.item()
 
 
-def main():
-    torch.set_num_threads(1)
+def layers_with_buffers():
+    """Gradients are added to a main buffer by hooks, as in Megatron-LM's DistributedDataParallel."""
     layers = [Layer() for _ in range(12)]
-    for layer in layers:  # gradients are added to a main buffer by hooks, as in Megatron-LM's DistributedDataParallel
+    for layer in layers:
         for parameter in layer.parameters():
             parameter.main_grad = torch.zeros_like(parameter)
             accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
@@ -207,33 +207,59 @@ def main():
 
             accumulator.register_hook(accumulate)
             parameter.accumulator = accumulator
+    return layers
+
+
+def median_us(seconds):
+    return 1e6 * sorted(seconds)[len(seconds) // 2]
+
+
+def passes(layers, run):
+    """Microseconds of a layer's forward and backward."""
     mask = torch.zeros(1, 1, SEQUENCE, SEQUENCE, dtype=torch.bool)
-    parameters = [parameter for layer in layers for parameter in layer.parameters()]
-    forward, backward, counting = [], [], []
+    forward, backward = [], []
     for step in range(60):
         x = torch.randn(SEQUENCE, BATCH, WIDTH, requires_grad=True)
         begin = time.thread_time()
         for layer in layers:
-            x = Checkpoint.apply(layer, x, mask)
+            x = run(layer, x, mask)
         middle = time.thread_time()
         x.sum().backward()
         end = time.thread_time()
-        zeros_among(parameters)
-        counted = time.thread_time()
         if step >= 10:
-            counting.append((counted - end) / len(parameters))
             forward.append((middle - begin) / len(layers))
             backward.append((end - middle) / len(layers))
-    forward_us, backward_us = (1e6 * sorted(times)[len(times) // 2] for times in (forward, backward))
-    print(f"forward            {forward_us:7.0f} us a layer  {forward_us / KERNELS_FORWARD:5.1f} us a kernel")
-    again = backward_us - forward_us
-    each = again / KERNELS_BACKWARD
-    print(f"backward           {again:7.0f} us a layer  {each:5.1f} us a kernel (recompute taken off)")
-    whole = forward_us + backward_us
-    zeros_us = 1e6 * sorted(counting)[len(counting) // 2]
-    print(f"zeros in gradients {zeros_us:7.1f} us a parameter")
-    print(f"forward, recompute and backward {whole:.0f} us a layer, "
-          f"{whole / (2 * KERNELS_FORWARD + KERNELS_BACKWARD):.1f} us a kernel")
+    return median_us(forward), median_us(backward)
+
+
+def counting(layers):
+    """Microseconds of a parameter whose gradient's zeros are counted."""
+    parameters = [parameter for layer in layers for parameter in layer.parameters()]
+    counted = []
+    for step in range(60):
+        begin = time.thread_time()
+        zeros_among(parameters)
+        if step >= 10:
+            counted.append((time.thread_time() - begin) / len(parameters))
+    return median_us(counted)
+
+
+def line(name, us, kernels, note=""):
+    print(f"{name:32} {us:7.0f} us a layer  {us / kernels:5.1f} us a kernel{note}")
+
+
+def main():
+    torch.set_num_threads(1)
+    layers = layers_with_buffers()
+    forward, backward = passes(layers, lambda layer, x, mask: layer(x, mask))
+    line("forward", forward, KERNELS_FORWARD)
+    line("backward", backward, KERNELS_BACKWARD)
+    line("both", forward + backward, KERNELS_FORWARD + KERNELS_BACKWARD)
+    forward, backward = passes(layers, Checkpoint.apply)
+    line("checkpointed: forward", forward, KERNELS_FORWARD)
+    line("checkpointed: backward", backward - forward, KERNELS_BACKWARD, " (recompute taken off)")
+    line("checkpointed: all", forward + backward, 2 * KERNELS_FORWARD + KERNELS_BACKWARD)
+    print(f"zeros in gradients {counting(layers):7.1f} us a parameter")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ TEST_F(TwoRanks, AHostThatWaitsIssuesNothing) {
     two.emit(Lane::compute, {}, Compute{0}, {}, {});
     step.programs = {std::move(one).finish(), std::move(two).finish()};
     const double dispatch = hardware::dispatch_seconds(hardware::Software::megatron_lm, cluster.gpu().host,
-                                                       predictor.constant("launch_seconds"));
+                                                       predictor.constant("launch_seconds"), hardware::Way::forward);
     const auto spans = run(false);
     EXPECT_NEAR(spans[0][0].begin, dispatch, 1e-12);
     EXPECT_NEAR(spans[0][2].begin, dispatch + kernel + dispatch, 1e-12);

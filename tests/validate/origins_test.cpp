@@ -12,6 +12,7 @@
 #include "calibrate/profile_store.hpp"
 #include "tests/validate/sample.hpp"
 #include "validate/gave_constants.hpp"
+#include "validate/measured.hpp"
 #include "validate/rows.hpp"
 
 namespace orrery::validate {
@@ -39,7 +40,7 @@ bool is_comment(const std::string& line) { return line.find("//") != std::string
 /// they stand below.
 std::vector<std::string> without_origin(const std::vector<std::string>& lines) {
     static const std::regex number(
-        R"(^\s*(?:inline )?constexpr (?:double|Adapter|Switch|PerKernel) (\w+)\b.*[={].*\d)");
+        R"(^\s*(?:inline )?constexpr (?:double|Adapter|Switch|PerKernel|OfLayer) (\w+)\b.*[={].*\d)");
     std::vector<std::string> bare;
     std::smatch found;
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -105,6 +106,22 @@ TEST(Origins, RowsThatGaveAConstantAreInTheSetAndNotScored) {
             EXPECT_FALSE(row.predicted) << row.id;
         }
     EXPECT_EQ(seen.size(), rows_that_gave_constants().size());
+}
+
+/// What a kernel costs the host is what makes these steps come out with the kernels that programs have: who changes
+/// those kernels takes the constants anew.
+TEST(Origins, StepsThatGaveTheHostsTimeComeOutAsMeasured) {
+    const Predictor predictor = simulator();
+    std::size_t steps = 0;
+    for (const GaveConstant& each : rows_that_gave_constants()) {
+        if (each.constant.find("host_time") == std::string_view::npos) continue;
+        ++steps;
+        const Row row = test::carried_row("megatron_ci_tiny", std::string(each.row));
+        const scenarios::Scenario scenario = map_row(row, predictor.has_profile);
+        const double measured = measured_seconds(row, scenario, topology::find_gpu(scenario.cluster.gpu));
+        EXPECT_NEAR(predictor.step(scenario).step_time_s / measured, 1, 0.002) << each.row;
+    }
+    EXPECT_EQ(steps, 6U);
 }
 
 TEST(Origins, SourcesThatWereLookedAtAreSources) {
