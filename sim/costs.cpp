@@ -6,6 +6,7 @@
 
 #include "base/normal.hpp"
 #include "base/overloaded.hpp"
+#include "sim/accumulation.hpp"
 #include "sim/caches.hpp"
 #include "strategies/hazards.hpp"
 
@@ -113,7 +114,9 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
         const Launches launches =
             routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, launch) : Launches{};
-        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived, launches,
+        const double alone = caches.seconds(estimate) * scale;
+        const double summed = accumulation_seconds(kernel, alone, plan, gpu.compute_capability, predictor);
+        kernels_.push_back({alone + summed + gap_, estimate.extrapolated, estimate.derived, launches,
                             std::holds_alternative<kernels::Gemm>(kernel)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);

@@ -31,7 +31,9 @@ bool looked_at(std::string_view source) {
     // What TensorFlow's mixed precision leaves in fp32 was looked up because its BERTs were seen to be too fast there,
     // and when Megatron-LM began to run collectives beside weight gradients because steps of large_models were too
     // slow. That Whale's BERT clips its gradients before they are reduced was looked up because it scaled too well.
-    static constexpr std::array<std::string_view, 11> sources{"vtrain_single",
+    // What a product costs that adds to sums was looked for because steps of flagperf and nvidia_nemo_docs on H100 were
+    // too fast, and on which generation it shows was decided with A100's zero_bubble and large_models in view.
+    static constexpr std::array<std::string_view, 14> sources{"vtrain_single",
                                                               "megatron_ci_tiny",
                                                               "bigscience",
                                                               "collectives",
@@ -41,7 +43,10 @@ bool looked_at(std::string_view source) {
                                                               "nvidia_dle",
                                                               "oneflow_dlperf",
                                                               "large_models",
-                                                              "whale"};
+                                                              "whale",
+                                                              "flagperf",
+                                                              "nvidia_nemo_docs",
+                                                              "zero_bubble"};
     return std::ranges::find(sources, source) != sources.end();
 }
 

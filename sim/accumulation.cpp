@@ -1,0 +1,38 @@
+#include "sim/accumulation.hpp"
+
+#include <algorithm>
+
+#include "hardware/compute_capability.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+bool measured_as_trained(const calibrate::Profile& profile) {
+    constexpr auto of_weights = kernels::GemmPass::weight_gradient;
+    return std::ranges::any_of(profile.gemm, [](const auto& table) { return table.pass == of_weights; }) ||
+           std::ranges::any_of(profile.batched_gemm, [](const auto& table) { return table.pass == of_weights; });
+}
+
+/// A multiprocessor of Hopper holds one tile at a time.
+bool one_tile_at_a_time(int compute_capability) {
+    return compute_capability >= hardware::hopper && compute_capability < hardware::blackwell;
+}
+
+}  // namespace
+
+double accumulation_seconds(const kernels::Kernel& kernel, double alone, const strategies::Plan& plan,
+                            int compute_capability, const calibrate::Predictor& predictor) {
+    const auto* const product = std::get_if<kernels::Gemm>(&kernel);
+    if (product == nullptr || product->pass != kernels::GemmPass::weight_gradient || compute_capability == 0) return 0;
+    if (!plan.training.gradient_accumulation_fusion || measured_as_trained(predictor.profile())) return 0;
+    const double written = std::max(2U, kernels::size_of(product->dtype));
+    const double moved = 2.0 * std::max(2U, kernels::size_of(plan.training.precision.grad_reduce));
+    const double elements = static_cast<double>(product->batch) * product->m * product->n;
+    const double rate = predictor.constant("memory_bytes_per_second") * predictor.constant_or("sustained_memory", 1);
+    const double further = elements * std::max(0.0, moved - written);
+    if (one_tile_at_a_time(compute_capability)) return further / rate;
+    return std::max(0.0, (static_cast<double>(kernels::bytes(kernel)) + further) / rate - alone);
+}
+
+}  // namespace orrery::sim
