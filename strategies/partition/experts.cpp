@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strategies/partition/expert_bias.hpp"
+#include "strategies/partition/expert_clamp.hpp"
 #include "strategies/partition/expert_dispatch.hpp"
 #include "strategies/partition/sharder.hpp"
 
@@ -298,21 +299,19 @@ void ExpertSharder::product(const std::string& name, bool up) {
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
     piece.parameters = piece.expert_parameters =
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));
-    if (apart) {
-        add_expert_bias(plan_, shapes_, op_.width(), piece);
-        stream_.layer.flow.complete = false;
-    }
+    if (apart) add_expert_bias(plan_, shapes_, op_.width(), piece);
+    stream_.layer.flow.complete = stream_.layer.flow.complete && !apart;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
 void ExpertSharder::activation() {
     const models::Activation each{.gated = op_.gated, .width = shapes_.ffn, .kind = op_.activation};
-    Piece piece{.name = "experts " + name_of(each)};
+    Piece piece{.name = "experts " + name_of(each), .part_of = Module::moe_act};
     add_activation(stream_, piece, each, shapes_.rows, true);
+    if (clamps_apart(plan_, op_)) add_clamps(stream_, shapes_, piece);
     const bool keeps = op_.gated || op_.activation != models::ActivationKind::relu;  // a ReLU what comes next does
     piece.saved_bytes = piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * stream_.bytes : 0;
-    piece.part_of = Module::moe_act;
-    piece.working_bytes = shapes_.rows * shapes_.ffn * stream_.bytes;
+    piece.working_bytes += shapes_.rows * shapes_.ffn * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 

@@ -212,7 +212,8 @@ TEST(ExpertParallel, ProductsAreGrouped) {
 }
 
 /// As Megatron-LM does where Transformer Engine hands the bias back: two kernels of each expert and two of all in the
-/// forward; in the backward five and two, in place of one.
+/// forward; in the backward five and two, in place of one. Gated experts with biases are GPT-OSS's, whose clamps are
+/// three kernels and seven more.
 TEST(ExpertParallel, BiasesBehindTransformerEngineAreAddedExpertByExpert) {
     Plan plan = moe_plan();
     const auto kernels_of = [&](hardware::Software software) {
@@ -234,14 +235,16 @@ TEST(ExpertParallel, BiasesBehindTransformerEngineAreAddedExpertByExpert) {
     auto [apart, many, plain] = kernels_of(transformer_engine);
     const double local = 8.0 / plan.strategy.expert, copies = 2.0 * tokens;
     EXPECT_EQ(none[Phase::forward] + none[Phase::backward], 0);
-    EXPECT_EQ(many[Phase::forward] - few[Phase::forward], 2 * local + 2);
-    EXPECT_EQ(many[Phase::backward] - few[Phase::backward], 5 * local + 2 - 1);
-    EXPECT_EQ(plain[Phase::forward] + plain[Phase::backward], 7 * local + 4);
-    const double elements = copies * hidden;
-    EXPECT_NEAR((apart[Phase::forward] - fused[Phase::forward]) / elements, 4 + 12 + 8 + 6, 0.5);
-    EXPECT_NEAR((apart[Phase::backward] - fused[Phase::backward]) / elements, 6 + 6 + 8 + 4 + 8 + 4 + 4 - 2, 0.5);
+    EXPECT_EQ(many[Phase::forward] - few[Phase::forward], 2 * local + 2 + 3);
+    EXPECT_EQ(many[Phase::backward] - few[Phase::backward], 5 * local + 2 - 1 + 7);
+    EXPECT_EQ(plain[Phase::forward] + plain[Phase::backward], 7 * local + 4 + 10);
+    const double elements = copies * hidden, gated = 192.0 / hidden;  // what goes into the gate, of each copy's hidden
+    const double clamps = (4 + 4) * gated, clamps_backward = (2 + 2 + 2 + 5 + 5 + 3) * gated / 2 + 4 * gated;
+    EXPECT_NEAR((apart[Phase::forward] - fused[Phase::forward]) / elements, 4 + 12 + 8 + 6 + clamps, 0.5);
+    EXPECT_NEAR((apart[Phase::backward] - fused[Phase::backward]) / elements,
+                6 + 6 + 8 + 4 + 8 + 4 + 4 - 2 + clamps_backward, 0.5);
     plan.model.linear_bias = false;
-    EXPECT_EQ(kernels_of(megatron_lm), kernels_of(transformer_engine));
+    EXPECT_EQ(kernels_of(megatron_lm), kernels_of(transformer_engine)) << "neither biases nor clamps";
 }
 
 TEST(ExpertParallel, CapacityBoundsWhatIsSent) {
