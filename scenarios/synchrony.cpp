@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "strategies/refusal.hpp"
 #include "strategies/replica_batches.hpp"
 
 namespace orrery::scenarios {
@@ -19,24 +20,26 @@ void require(bool holds, const char* pointer, std::string message, const char* h
 /// A replica must be able to make a step, and an update, without the others.
 void check_plan(const strategies::Plan& plan, const synchrony::Options& options) {
     const strategies::Strategy& strategy = plan.strategy;
-    require(strategy.sharding == strategies::Sharding::none, "/strategy/sharding",
-            fmt::format("{}: replicas that keep parts of each other's states meet in every step",
-                        row_of(strategy.sharding).name),
-            "set it to \"none\", or leave synchrony out");
-    require(strategy.expert == 1, "/strategy/expert", "replicas that share experts meet in every layer",
-            "set it to 1, or leave synchrony out");
-    require(strategy.compression == strategies::Compression::none, "/strategy/compression",
-            "replicas that exchange what is compressed meet in every step",
-            "set it to \"none\", or leave synchrony out");
-    require(!schedule_of(strategy.schedule).asynchronous, "/strategy/schedule",
-            fmt::format("stages of {} come to their updates at different times", schedule_of(strategy.schedule).name),
-            "set it to \"1f1b\", or leave synchrony out");
-    require(!strategies::unequal_replicas(plan), "/strategy/replica_micro_batches",
-            "replicas of a window all make the same step", "leave it out, or leave synchrony out");
-    require(!options.serves() || !strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
-            "true, but parameter servers have the optimizer", "set it to false");
-    require(plan.training.lora_rank == 0, "/training/lora_rank", "adapters on parameter servers are not modelled",
-            "leave it out, or leave synchrony out");
+    const auto only = [](bool holds, const char* pointer, const std::string& message, const char* hint) {
+        if (!holds) strategies::refuse(pointer, message, hint, strategies::Source::not_modelled);
+    };
+    only(strategy.sharding == strategies::Sharding::none, "/strategy/sharding",
+         fmt::format("{}: replicas that keep parts of each other's states meet in every step",
+                     row_of(strategy.sharding).name),
+         "set it to \"none\", or leave synchrony out");
+    only(strategy.expert == 1, "/strategy/expert", "replicas that share experts meet in every layer",
+         "set it to 1, or leave synchrony out");
+    only(strategy.compression == strategies::Compression::none, "/strategy/compression",
+         "replicas that exchange what is compressed meet in every step", "set it to \"none\", or leave synchrony out");
+    only(!schedule_of(strategy.schedule).asynchronous, "/strategy/schedule",
+         fmt::format("stages of {} come to their updates at different times", schedule_of(strategy.schedule).name),
+         "set it to \"1f1b\", or leave synchrony out");
+    only(!strategies::unequal_replicas(plan), "/strategy/replica_micro_batches",
+         "replicas of a window all make the same step", "leave it out, or leave synchrony out");
+    only(!options.serves() || !strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
+         "true, but parameter servers have the optimizer", "set it to false");
+    only(plan.training.lora_rank == 0, "/training/lora_rank", "adapters on parameter servers",
+         "leave it out, or leave synchrony out");
 }
 
 /// What a step meets is played inside one step, and a window has many.

@@ -9,17 +9,17 @@ namespace orrery::strategies {
 
 void check_checkpoint_boundary(const Strategy& strategy) {
     if (!strategy.synchronize_checkpoints) return;
-    const auto only = [](bool holds, const char* otherwise, const char* remedy) {
-        if (!holds) refuse("/strategy/synchronize_checkpoint_boundary", std::string("true, but ") + otherwise, remedy);
+    const auto only = [](bool holds, const char* otherwise, const char* remedy, Source source = Source::not_modelled) {
+        if (!holds)
+            refuse("/strategy/synchronize_checkpoint_boundary", std::string("true, but ") + otherwise, remedy, source);
     };
     only(strategy.recompute == Recompute::full, "no layer is a checkpoint",
-         "set recompute to \"full\", or synchronize_checkpoint_boundary to false");
+         "set recompute to \"full\", or synchronize_checkpoint_boundary to false", Source::origin_of_key);
     const char* const drop = "set it to false";
-    only(!strategy.overlap_p2p, "messages run beside layers (overlap_p2p)", drop);
-    only(!strategy.overlap_param_gather, "weights are gathered beside layers (overlap_param_gather)", drop);
+    only(!strategy.overlap_p2p, "overlap_p2p sends messages beside layers", drop);
+    only(!strategy.overlap_param_gather, "overlap_param_gather gathers weights beside layers", drop);
     only(strategy.sharding != Sharding::zero3, "zero3 gathers weights beside layers", drop);
-    only(strategy.cpu_offloading_num_layers == 0, "copies to the host run beside layers (cpu_offloading_num_layers)",
-         drop);
+    only(strategy.cpu_offloading_num_layers == 0, "cpu_offloading_num_layers copies to the host beside layers", drop);
     only(!schedule_of(strategy.schedule).asynchronous, "steps run into each other under this schedule", drop);
 }
 

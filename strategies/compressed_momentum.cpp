@@ -141,33 +141,32 @@ void check_compression(const Plan& plan) {
     if (strategy.compression != Compression::onebit_adam) {
         if (strategy.freeze_step != Strategy::usual_freeze_step)
             refuse("/strategy/freeze_step", fmt::format("{}, but nothing is compressed", strategy.freeze_step),
-                   "set compression to \"onebit-adam\", or leave it out");
+                   "set compression to \"onebit-adam\", or leave it out", Source::origin_of_key);
         return;
     }
     if (strategy.data * strategy.context == 1)
         refuse(key, "onebit-adam, but one data rank has no other to exchange momentum with",
-               "set data to 2 or more, or compression to \"none\"");
+               "set data to 2 or more, or compression to \"none\"", Source::compressed_momentum);
     if (strategy.sharding != Sharding::none)
         refuse("/strategy/sharding",
-               fmt::format("{}, but every rank compresses all of its momentum (DeepSpeed: not compatible with ZeRO)",
+               fmt::format("{}, but every rank compresses all of its momentum: 1-bit Adam is not compatible with ZeRO",
                            row_of(strategy.sharding).name),
-               "set it to \"none\", or compression to \"none\"");
+               "set it to \"none\", or compression to \"none\"", Source::deepspeed_engine);
     if (strategy.optimizer_cpu_offload)
         refuse("/strategy/optimizer_cpu_offload", "true, but momentum is compressed on the device",
-               "set it to false, or compression to \"none\"");
+               "set it to false, or compression to \"none\"", Source::not_modelled);
     if (plan.model.experts > 0)
         refuse(key,
-               fmt::format("onebit-adam of {}, whose experts are held by fewer ranks than the rest, is not known",
-                           plan.model.name),
-               "take a dense model, or set it to \"none\"");
+               fmt::format("onebit-adam of {}, whose experts are held by fewer ranks than the rest", plan.model.name),
+               "take a dense model, or set it to \"none\"", Source::not_modelled);
     if (schedule_of(strategy.schedule).asynchronous)
         refuse(key, "onebit-adam compresses behind a step's last backward, which a pipeline without flushes has not",
-               "set schedule to \"1f1b\", or compression to \"none\"");
+               "set schedule to \"1f1b\", or compression to \"none\"", Source::not_modelled);
     if (kernels::size_of(plan.training.precision.compute) == 4)
         refuse("/training/precision",
-               fmt::format("{}: DeepSpeed then compresses each parameter by itself, which is not modelled",
+               fmt::format("{}, in which DeepSpeed compresses each parameter by itself",
                            kernels::name(plan.training.precision.compute)),
-               "set it to fp16 or bf16, or strategy.compression to \"none\"");
+               "set it to fp16 or bf16, or strategy.compression to \"none\"", Source::not_modelled);
 }
 
 std::uint64_t compression_error_bytes(const Plan& plan, std::uint64_t parameters) {

@@ -17,36 +17,35 @@ void check_low_rank(const Plan& plan) {
     if (strategy.compression != Compression::powersgd) {
         if (strategy.powersgd_rank != Strategy{}.powersgd_rank)
             refuse(of_rank, fmt::format("{}, but gradients have no factors", strategy.powersgd_rank),
-                   "set compression to \"powersgd\", or leave it out");
+                   "set compression to \"powersgd\", or leave it out", Source::origin_of_key);
         return;
     }
     if (strategy.data * strategy.context == 1)
         refuse(key, "powersgd, but one data rank has no other to exchange gradients with",
-               "set data to 2 or more, or compression to \"none\"");
+               "set data to 2 or more, or compression to \"none\"", Source::low_rank_gradients);
     if (strategy.sharding != Sharding::none)
         refuse("/strategy/sharding",
                fmt::format("{}, but powersgd is a hook of DDP, whose ranks all take whole gradients",
                            row_of(strategy.sharding).name),
-               "set it to \"none\", or compression to \"none\"");
+               "set it to \"none\", or compression to \"none\"", Source::pytorch_powersgd);
     if (plan.model.experts > 0)
-        refuse(key, "powersgd of experts, whose gradients fewer ranks sum than the rest, is not known",
-               "take a dense model, or set it to \"none\"");
+        refuse(key, "powersgd of experts, whose gradients fewer ranks sum than the rest",
+               "take a dense model, or set it to \"none\"", Source::not_modelled);
     if (strategy.split_classes > 1)
-        refuse(key,
-               "powersgd of classes that ranks divide, whose gradients fewer ranks sum than the rest, is not known",
-               "set it to \"none\", or split_classes to 1");
+        refuse(key, "powersgd of classes that ranks divide, whose gradients fewer ranks sum than the rest",
+               "set it to \"none\", or split_classes to 1", Source::not_modelled);
     if (plan.training.lora_rank > 0)
         refuse(key, "powersgd of adapters, which are thin factors already",
-               "set it to \"none\", or leave lora_rank out");
+               "set it to \"none\", or leave lora_rank out", Source::not_modelled);
     if (schedule_of(strategy.schedule).asynchronous)
         refuse(key, "powersgd, but what a step loses is added in the next, which here runs beside it",
-               "set schedule to \"1f1b\", or compression to \"none\"");
+               "set schedule to \"1f1b\", or compression to \"none\"", Source::not_modelled);
     constexpr std::uint32_t most_by_columns = 2;
     if (kernels::size_of(plan.training.precision.grad_reduce) == 4 && strategy.powersgd_rank > most_by_columns)
         refuse(of_rank,
                fmt::format("{} in fp32, which PyTorch makes orthogonal by torch.linalg.qr: its time is not known",
                            strategy.powersgd_rank),
-               "set it to 1 or 2, or training.grad_reduce_precision to 16 bits");
+               "set it to 1 or 2, or training.grad_reduce_precision to 16 bits", Source::pytorch_powersgd);
 }
 
 bool has_factors(const ParameterShape& shape, std::uint32_t rank) {

@@ -102,23 +102,20 @@ void check_muon(const Plan& plan) {
         if (plan.training.muon_steps != Training{}.muon_steps)
             refuse("/training/muon_num_ns_steps",
                    fmt::format("{}, but the optimizer is not Muon", plan.training.muon_steps),
-                   "set optimizer to \"muon\", or leave it out");
+                   "set optimizer to \"muon\", or leave it out", Source::origin_of_key);
         return;
     }
     if (strategy.sharding != Sharding::none && strategy.sharding != Sharding::zero1)
-        refuse(key,
-               fmt::format("Muon under {}, but its products take whole matrices: Megatron-LM refuses it beside FSDP",
-                           row_of(strategy.sharding).name),
-               "set sharding to \"zero1\" or \"none\", or optimizer to \"adam\"");
+        refuse(key, fmt::format("Muon under {}, but its products take whole matrices", row_of(strategy.sharding).name),
+               "set sharding to \"zero1\" or \"none\", or optimizer to \"adam\"",
+               strategy.sharding == Sharding::zero3 ? Source::megatron_arguments : Source::not_modelled);
     if (strategy.optimizer_instances > 1)
-        refuse(
-            "/strategy/num_distributed_optimizer_instances",
-            fmt::format("{}, but Megatron-LM deals matrices to one group of ranks alone (core/optimizer/__init__.py)",
-                        strategy.optimizer_instances),
-            "set it to 1, or training.optimizer to \"adam\"");
+        refuse("/strategy/num_distributed_optimizer_instances",
+               fmt::format("{}, but matrices are dealt to one group of ranks alone", strategy.optimizer_instances),
+               "set it to 1, or training.optimizer to \"adam\"", Source::megatron_layer_wise);
     if (plan.training.lora_rank > 0)
-        refuse(key, "Muon of adapters, whose two factors are no matrices of the model, is not published",
-               "set it to \"adam\", or leave lora_rank out");
+        refuse(key, "Muon of adapters, whose two factors are no matrices of the model",
+               "set it to \"adam\", or leave lora_rank out", Source::not_modelled);
 }
 
 MuonShare muon_share(const Plan& plan, const Stage& stage) {

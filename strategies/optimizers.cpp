@@ -97,15 +97,16 @@ void check_optimizer(const Plan& plan) {
     const bool of_the_rest = training.optimizer == Optimizer::muon;  // Adam, which has such kernels
     if (training.fused_optimizer && !adam && !of_the_rest && row.fused.empty())
         refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
-               "set it to false");
+               "set it to false", Source::origin_of_key);
     if (is_fused_adam(training)) return;
     const char* const key = adam ? "/training/fused_optimizer" : "/training/optimizer";
     const std::string what = adam ? "false" : row.title;
     const char* const hint = adam ? "leave it out" : "set it to \"adam\"";
     if (plan.strategy.optimizer_cpu_offload)
-        refuse(key, what + ", but the host's processor runs a fused Adam (optimizer_cpu_offload)", hint);
+        refuse(key, what + ", but optimizer_cpu_offload runs a fused Adam on the host's processor", hint,
+               Source::not_modelled);
     if (plan.strategy.compression == Compression::onebit_adam)
-        refuse(key, what + ", but strategy.compression is 1-bit Adam's own", hint);
+        refuse(key, what + ", but strategy.compression is 1-bit Adam's own", hint, Source::compressed_momentum);
 }
 
 }  // namespace orrery::strategies

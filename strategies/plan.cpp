@@ -40,7 +40,8 @@ void check_sizes(const Plan& plan) {
     const Strategy& of = plan.strategy;
     const double ranks = double{1} * of.tensor * of.context * of.pipeline * of.data;
     if (ranks >= most)
-        refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
+        refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1",
+               Source::limit);
 }
 
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
@@ -59,7 +60,7 @@ void check_tensor(const Plan& plan) {
     for (const auto& [width, name] : splits) {
         if (width % tensor == 0) continue;
         refuse("/strategy/tensor", fmt::format("{} does not divide the {} {}", tensor, width, name),
-               nearest_divisors(tensor, common));
+               nearest_divisors(tensor, common), Source::tensor_parallelism);
     }
     if (plan.strategy.sequence_parallel && plan.rank_seq() % tensor != 0) {
         refuse(
@@ -67,7 +68,8 @@ void check_tensor(const Plan& plan) {
             fmt::format("{} tokens of each context rank are not divisible by tensor {}, as sequence parallelism needs",
                         plan.rank_seq(), tensor),
             nearest_multiples(plan.training.seq, tensor * plan.strategy.context) +
-                "; or set sequence_parallel to false");
+                "; or set sequence_parallel to false",
+            Source::megatron_mappings);
     }
 }
 
@@ -78,42 +80,51 @@ void check_context(const Plan& plan) {
     if (context == 1) return;
     if (!plan.training.fused_attention)
         refuse("/training/fused_attention", fmt::format("false, but context is {}", context),
-               "set it to true, or context to 1: parts of attention are put together by their log-sum-exp");
+               "set it to true, or context to 1: parts of attention are put together by their log-sum-exp",
+               Source::engine_attention);
     if (plan.training.seq % (2 * context) != 0)
-        refuse("/strategy/context",
-               fmt::format("{} ranks take two parts of a sequence each, and {} tokens are not divisible by {}", context,
-                           plan.training.seq, 2 * context),
-               nearest_legal(context, plan.training.seq / 2,
-                             [&](uint64_t v) { return plan.training.seq % (2 * v) == 0; }));
+        refuse(
+            "/strategy/context",
+            fmt::format("{} ranks take two parts of a sequence each, and {} tokens are not divisible by {}", context,
+                        plan.training.seq, 2 * context),
+            nearest_legal(context, plan.training.seq / 2, [&](uint64_t v) { return plan.training.seq % (2 * v) == 0; }),
+            Source::megatron_arguments);
     const bool window = plan.model.attention_window > 0 && plan.model.attention_window < plan.training.seq;
     if (window && plan.strategy.context_exchange == ContextExchange::p2p)
         refuse("/strategy/cp_comm_type",
                fmt::format("p2p, but queries see a window of {} tokens", plan.model.attention_window),
-               "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands");
+               "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands", Source::engine_context);
     const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor;
     if (plan.strategy.context_exchange == ContextExchange::a2a && heads % context != 0)
         refuse("/strategy/cp_comm_type",
                fmt::format("a2a divides {} query and {} key-value heads of a tensor rank among {} ranks",
                            plan.model.heads / tensor, plan.model.kv_heads / tensor, context),
-               "set it to \"p2p\" or \"all_gather\", or context to a divisor of both");
+               "set it to \"p2p\" or \"all_gather\", or context to a divisor of both", Source::engine_context);
 }
 
 /// Keys that mean nothing without experts.
 void check_dense(const Plan& plan) {
     const std::string hint = "leave it out, or name a model with experts";
     if (plan.strategy.expert > 1)
-        refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
+        refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint,
+               Source::megatron_arguments);
     if (plan.strategy.dispatcher != Dispatcher::alltoall)
-        refuse("/strategy/moe_token_dispatcher_type", "given, but the model has no experts", hint);
+        refuse("/strategy/moe_token_dispatcher_type", "given, but the model has no experts", hint,
+               Source::origin_of_key);
     if (plan.strategy.overlap_expert_exchanges)
-        refuse("/strategy/overlap_moe_expert_parallel_comm", "true, but the model has no experts", hint);
-    if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
+        refuse("/strategy/overlap_moe_expert_parallel_comm", "true, but the model has no experts", hint,
+               Source::megatron_config);
+    if (plan.strategy.expert_tensor > 0)
+        refuse("/strategy/expert_tensor", "given, but the model has no experts", hint, Source::origin_of_key);
     if (plan.training.expert_capacity > 0)
-        refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
+        refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint,
+               Source::megatron_config);
     if (plan.training.cuda_graph_scope != CudaGraphScope::full_iteration)
-        refuse("/training/cuda_graph_scope", "outside_experts, but the model has no experts", hint);
+        refuse("/training/cuda_graph_scope", "outside_experts, but the model has no experts", hint,
+               Source::megatron_config);
     if (plan.training.pad_to_capacity)
-        refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint);
+        refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint,
+               Source::megatron_config);
 }
 
 /// Experts are split over the tensor axis as the rest is, or not at all (Megatron-LM's parallel folding knows more).
@@ -121,21 +132,21 @@ void check_expert_tensor(const Plan& plan) {
     const uint64_t tensor = plan.strategy.tensor, expert = plan.strategy.expert;
     if (plan.strategy.expert_tensor > 1 && plan.strategy.expert_tensor != tensor)
         refuse("/strategy/expert_tensor", fmt::format("{} differs from tensor {}", plan.strategy.expert_tensor, tensor),
-               fmt::format("legal values: 1, {}", tensor));
+               fmt::format("legal values: 1, {}", tensor), Source::not_modelled);
     if (tensor > 1 && !plan.strategy.sequence_parallel)
-        refuse("/strategy/sequence_parallel", "false beside tensor parallelism and experts, as Megatron-LM refuses it",
-               "set sequence_parallel to true, or tensor to 1");
+        refuse("/strategy/sequence_parallel", "false beside tensor parallelism and experts",
+               "set sequence_parallel to true, or tensor to 1", Source::megatron_experts);
     if (plan.experts_split()) {
         const auto check = [&](uint64_t width, std::string_view name) {
             if (width % tensor != 0)
                 refuse("/strategy/tensor", fmt::format("{} does not divide the {} {}", tensor, width, name),
-                       "set expert_tensor to 1, or tensor to a divisor");
+                       "set expert_tensor to 1, or tensor to a divisor", Source::megatron_layers);
         };
         check(plan.model.expert_ffn, "columns of an expert (moe_intermediate_size)");
         check(plan.model.shared_expert_ffn, "columns of the shared expert");
     } else if (expert % tensor != 0) {
         refuse("/strategy/expert", fmt::format("{} ranks are no multiple of tensor {}", expert, tensor),
-               nearest_multiples(expert, tensor) + "; or leave expert_tensor out");
+               nearest_multiples(expert, tensor) + "; or leave expert_tensor out", Source::not_modelled);
     }
 }
 
@@ -145,7 +156,7 @@ void check_expert_context(const Plan& plan) {
     if (plan.strategy.context == 1 || expert == 1 || expert % cover == 0) return;
     refuse("/strategy/expert",
            fmt::format("{} ranks are no multiple of the {} tensor and context ranks that they cover", expert, cover),
-           nearest_multiples(expert, cover));
+           nearest_multiples(expert, cover), Source::not_modelled);
 }
 
 /// Expert groups lie inside data groups (Rajbhandari et al. 2022; Megatron-LM, expert-model-parallel-size).
@@ -153,22 +164,22 @@ void check_experts(const Plan& plan) {
     if (plan.strategy.expert > plan.model.experts || plan.model.experts % plan.strategy.expert != 0)
         refuse("/strategy/expert",
                fmt::format("{} ranks do not divide the {} experts", plan.strategy.expert, plan.model.experts),
-               nearest_divisors(plan.strategy.expert, plan.model.experts));
+               nearest_divisors(plan.strategy.expert, plan.model.experts), Source::megatron_arguments);
     check_expert_tensor(plan);
     check_expert_context(plan);
     if (plan.strategy.dispatcher == Dispatcher::flex &&
         plan.strategy.all_to_all_algorithm != AllToAllAlgorithm::automatic)
         refuse("/strategy/all_to_all_algorithm", "given, but flex has kernels of its own that send a token once a node",
-               "set it to \"auto\", or moe_token_dispatcher_type to \"alltoall\"");
+               "set it to \"auto\", or moe_token_dispatcher_type to \"alltoall\"", Source::experts_by_node);
     const uint64_t along = plan.expert_extent(), data = plan.strategy.data;
     if (data % along != 0)
         refuse("/strategy/expert",
                fmt::format("{} expert ranks do not divide the {} data ranks that they are taken from", along, data),
-               nearest_divisors(along, data));
+               nearest_divisors(along, data), Source::megatron_groups);
     const double capacity = plan.training.expert_capacity;
     if (plan.training.pad_to_capacity && capacity == 0)
         refuse("/training/moe_pad_expert_input_to_capacity", "true needs a capacity",
-               "give moe_expert_capacity_factor, or set it to false");
+               "give moe_expert_capacity_factor, or set it to false", Source::megatron_config);
 }
 
 /// Of the optimizer in host memory.
@@ -177,10 +188,10 @@ void check_optimizer_offload(const Strategy& strategy) {
     if (strategy.optimizer_offload_fraction != 1)
         refuse("/strategy/optimizer_offload_fraction",
                fmt::format("{}, but nothing is offloaded", strategy.optimizer_offload_fraction),
-               "set optimizer_cpu_offload to true, or leave it out");
+               "set optimizer_cpu_offload to true, or leave it out", Source::origin_of_key);
     if (strategy.overlap_optimizer_copies)
         refuse("/strategy/overlap_cpu_optimizer_d2h_h2d", "true, but nothing is offloaded",
-               "set optimizer_cpu_offload to true, or leave it out");
+               "set optimizer_cpu_offload to true, or leave it out", Source::origin_of_key);
 }
 
 void check_batch(const Plan& plan) {
@@ -190,7 +201,7 @@ void check_batch(const Plan& plan) {
         refuse("/training/global_batch_size",
                fmt::format("{} sequences are not divisible by micro-batch {} x data {} = {}", batch,
                            plan.training.micro_batch, plan.strategy.data, slice),
-               nearest_multiples(batch, slice));
+               nearest_multiples(batch, slice), Source::megatron_micro_batches);
     }
     if (!unequal_replicas(plan)) check_micro_batches(plan);
 }
@@ -203,12 +214,12 @@ void check_instances(const Plan& plan) {
     if (instances == 1) return;
     if (strategy.sharding == Sharding::none)
         refuse(key, fmt::format("{}, but nothing is sharded", instances),
-               "set sharding to \"zero1\", \"zero2\" or \"zero3\", or leave it out");
+               "set sharding to \"zero1\", \"zero2\" or \"zero3\", or leave it out", Source::origin_of_key);
     if (data % instances != 0)
         refuse(key,
                fmt::format("{} groups do not divide the {} data ranks{}", instances, data,
                            strategy.expert > 1 ? " that hold the same experts" : ""),
-               nearest_divisors(instances, data));
+               nearest_divisors(instances, data), Source::megatron_groups);
 }
 
 void check_modules(const Strategy& strategy) {
@@ -217,16 +228,16 @@ void check_modules(const Strategy& strategy) {
     const auto named = modules_named(strategy.recompute_modules);
     if (!named)
         refuse(key, fmt::format("\"{}\" names no modules", strategy.recompute_modules),
-               fmt::format("write some of {}, between commas", fmt::join(module_names, ", ")));
+               fmt::format("write some of {}, between commas", fmt::join(module_names, ", ")), Source::megatron_config);
     if (strategy.recompute != Recompute::selective)
         refuse(key, fmt::format("{} needs selective recomputation", strategy.recompute_modules),
-               "set recompute to \"selective\", or leave recompute_modules out");
+               "set recompute to \"selective\", or leave recompute_modules out", Source::origin_of_key);
     const auto& schedule = schedule_of(strategy.schedule);
     if (schedule.backwards != Backwards::whole && *named != ModuleSet(Module::core_attn))
         refuse(
             key,
             fmt::format("{} divides backwards, whose second parts need what these modules do not keep", schedule.name),
-            "leave it out, or take another schedule");
+            "leave it out, or take another schedule", Source::not_modelled);
 }
 
 void check_passes(const Plan& plan) {
@@ -235,29 +246,29 @@ void check_passes(const Plan& plan) {
     if (strategy.recompute_num_layers > 0 && strategy.recompute != Recompute::full) {
         refuse("/strategy/recompute_num_layers",
                fmt::format("{} needs full recomputation", strategy.recompute_num_layers),
-               "set recompute to \"full\", or leave recompute_num_layers out");
+               "set recompute to \"full\", or leave recompute_num_layers out", Source::megatron_config);
     }
     check_modules(strategy);
     check_checkpoint_boundary(strategy);
     if (strategy.recompute_num_layers > most) {
         refuse("/strategy/recompute_num_layers",
                fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, most),
-               fmt::format("nearest legal value: {}; 0 means all", most));
+               fmt::format("nearest legal value: {}; 0 means all", most), Source::megatron_config);
     }
     if (strategy.cpu_offloading_num_layers > fewest) {
         refuse("/strategy/cpu_offloading_num_layers",
                fmt::format("{} layers, but a chunk has {}", strategy.cpu_offloading_num_layers, fewest),
-               fmt::format("nearest legal value: {}; 0 means none", fewest));
+               fmt::format("nearest legal value: {}; 0 means none", fewest), Source::megatron_config);
     }
     const Kept& kept = row_of(strategy.sharding).kept;
     const bool gathers = kept.states != Placement::replicated && kept.weights == Placement::replicated;
     if (strategy.overlap_param_gather && !gathers) {
         refuse("/strategy/overlap_param_gather", "true needs the distributed optimizer",
-               "set sharding to \"zero1\", or overlap_param_gather to false");
+               "set sharding to \"zero1\", or overlap_param_gather to false", Source::megatron_arguments);
     }
     if (strategy.overlap_param_gather && !strategy.overlap_grad_reduce) {
-        refuse("/strategy/overlap_param_gather", "true needs overlap_grad_reduce, as in Megatron-LM",
-               "set overlap_grad_reduce to true, or overlap_param_gather to false");
+        refuse("/strategy/overlap_param_gather", "true needs overlap_grad_reduce",
+               "set overlap_grad_reduce to true, or overlap_param_gather to false", Source::megatron_arguments);
     }
 }
 
@@ -271,22 +282,22 @@ void check_precision(const Precision& precision) {
            fmt::format("{} gradients do not exist beside {} products", kernels::name(precision.grad_reduce),
                        kernels::name(precision.compute)),
            fmt::format("legal values: fp32{}{}", parameters == Dtype::fp32 ? "" : ", ",
-                       parameters == Dtype::fp32 ? "" : kernels::name(parameters)));
+                       parameters == Dtype::fp32 ? "" : kernels::name(parameters)),
+           Source::megatron_gradients);
 }
 
 void check_adapters(const Plan& plan) {
     if (plan.training.lora_rank == 0) return;
     if (plan.model.experts > 0)
-        refuse("/training/lora_rank",
-               fmt::format("adapters of {}, which has experts, are not modelled yet", plan.model.name),
-               "take a dense model, or leave it out");
+        refuse("/training/lora_rank", fmt::format("adapters of {}, which has experts", plan.model.name),
+               "take a dense model, or leave it out", Source::not_modelled);
     if (plan.model.kv_lora_rank > 0 && plan.training.lora_targets == LoraTargets::qkv)
         refuse(
             "/training/lora_target_modules",
             fmt::format("qkv, but {} makes queries, keys and values of latent ones by other layers", plan.model.name),
-            "set it to \"attention\" or \"all-linear\", or leave lora_rank out");
+            "set it to \"attention\" or \"all-linear\", or leave lora_rank out", Source::origin_of_key);
     if (plan.model.takes_images())
-        refuse("/training/lora_rank", "adapters of a network over images are not modelled", "leave it out");
+        refuse("/training/lora_rank", "adapters of a network over images", "leave it out", Source::not_modelled);
 }
 
 /// Bounds that keep shapes in 32 bits, byte counts in 64 bits and the step's operations in memory.
@@ -299,7 +310,7 @@ void check_extent(const Plan& plan) {
         refuse("/training/micro_batch_size",
                fmt::format("{} sequences of {} tokens are {:.3g} tokens in one micro-batch", plan.training.micro_batch,
                            plan.training.seq, tokens),
-               fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens));
+               fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens), Source::limit);
     }
     const double passes =
         double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers + model.text.layers);
@@ -308,7 +319,8 @@ void check_extent(const Plan& plan) {
         refuse("/training/global_batch_size",
                fmt::format("{} sequences give {} micro-batches of {} layers: too many operations to simulate",
                            plan.training.global_batch, plan.micro_batches(), model.layers),
-               fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers));
+               fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers),
+               Source::limit);
     }
     // The largest image of a VGG; of a ResNet, whose stem leaves half the rows and half the columns.
     const double channels_per_pixel = model.family == models::Family::vgg ? 64 : 64.0 / 4;
@@ -325,7 +337,8 @@ void check_extent(const Plan& plan) {
         refuse("/training/micro_batch_size",
                fmt::format("{} sequences of {} tokens make {:.3g} activations in a step: out of range",
                            plan.training.micro_batch, plan.training.seq, row * tokens * passes),
-               fmt::format("at most {:.3g}: lower micro_batch_size, seq_length or global_batch_size", most_elements));
+               fmt::format("at most {:.3g}: lower micro_batch_size, seq_length or global_batch_size", most_elements),
+               Source::limit);
     }
 }
 

@@ -12,17 +12,17 @@
 
 namespace orrery::strategies {
 
-void refuse(std::string_view pointer, std::string message, std::string hint) {
-    throw Error("", std::string(pointer), std::move(message), std::move(hint));
+void refuse(std::string_view pointer, std::string_view message, std::string hint, Source source) {
+    throw Error("", std::string(pointer), fmt::format("{} ({})", message, text_of(source, pointer)), std::move(hint));
 }
 
 void refuse_beside_zero3(const Plan& plan, std::string_view pointer) {
     if (plan.strategy.pipeline > 1)
-        refuse(pointer, "given beside a pipeline, with which DeepSpeed refuses ZeRO-3 (runtime/pipe/engine.py)",
-               "set pipeline to 1, or leave it out");
+        refuse(pointer, "given beside a pipeline, with which DeepSpeed refuses ZeRO-3",
+               "set pipeline to 1, or leave it out", Source::deepspeed_pipeline);
     if (plan.model.experts > 0)
-        refuse(pointer, "given, but DeepSpeed has no experts under ZeRO-3 (runtime/engine.py)",
-               "take a dense model, or leave it out");
+        refuse(pointer, "given, but DeepSpeed has no experts under ZeRO-3", "take a dense model, or leave it out",
+               Source::deepspeed_engine);
 }
 
 std::string nearest_legal(std::uint64_t value, std::uint64_t last, const std::function<bool(std::uint64_t)>& legal) {

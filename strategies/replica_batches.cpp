@@ -67,21 +67,24 @@ void check_sums(const Plan& plan, const std::vector<Run>& runs) {
     std::uint64_t ranks = 0, sum = 0;
     for (const Run& run : runs) {
         if (run.micro_batches == 0)
-            refuse(key, "a data rank takes no micro-batch", "give each at least 1, or leave its GPUs out (data)");
+            refuse(key, "a data rank takes no micro-batch", "give each at least 1, or leave its GPUs out (data)",
+                   Source::origin_of_key);
         ranks += run.ranks;
         sum += std::uint64_t{run.ranks} * run.micro_batches;
         constexpr std::uint64_t most = std::uint64_t{1} << 32U;
-        if (ranks > most || sum > most) refuse(key, "numbers out of range", "write some for each data rank");
+        if (ranks > most || sum > most)
+            refuse(key, "numbers out of range", "write some for each data rank", Source::limit);
     }
     if (ranks != plan.strategy.data)
         refuse(key, fmt::format("{} numbers for {} data ranks", ranks, plan.strategy.data),
-               fmt::format("write {} numbers", plan.strategy.data));
+               fmt::format("write {} numbers", plan.strategy.data), Source::origin_of_key);
     const std::uint64_t batch = plan.training.global_batch, slice = plan.training.micro_batch;
     if (sum * slice != batch)
         refuse(key, fmt::format("{} micro-batches of {} are not the {} sequences of a step", sum, slice, batch),
                batch % slice == 0
                    ? fmt::format("make their sum {}, or global_batch_size {}", batch / slice, sum * slice)
-                   : fmt::format("set global_batch_size to {}", sum * slice));
+                   : fmt::format("set global_batch_size to {}", sum * slice),
+               Source::origin_of_key);
 }
 
 /// A step program has so many roles at most, and what they are written of stays in memory (plan.cpp, check_extent).
@@ -94,7 +97,7 @@ void check_roles(const Plan& plan, const ReplicaCounts& counts) {
     const std::size_t roles = counts.distinct.size() * plan.strategy.pipeline;
     if (roles > std::numeric_limits<std::uint16_t>::max() || passes > most_passes)
         refuse(key, fmt::format("{} different numbers make too many programs to simulate", counts.distinct.size()),
-               "let more data ranks take equally many");
+               "let more data ranks take equally many", Source::limit);
 }
 
 void check_demands(const Plan& plan, const ReplicaCounts& counts) {
@@ -105,17 +108,18 @@ void check_demands(const Plan& plan, const ReplicaCounts& counts) {
             refuse(key,
                    fmt::format("{} micro-batches are not divisible by {}, as {} needs", each, demand.micro_batches,
                                schedule.name),
-                   nearest_multiples(each, demand.micro_batches));
+                   nearest_multiples(each, demand.micro_batches), source_of(schedule.kind));
         if (each < demand.least)
             refuse(key,
                    fmt::format("{} micro-batches, fewer than the {} that {} needs", each, demand.least, schedule.name),
-                   fmt::format("at least {}", demand.least));
+                   fmt::format("at least {}", demand.least), source_of(schedule.kind));
     }
 }
 
 /// Of the plan's keys, what is said and what goes with unequal numbers.
 [[noreturn]] void refuse_beside(std::string_view pointer, const std::string& what, const char* remedy) {
-    refuse(pointer, what + ", but data ranks take unequal numbers of micro-batches (replica_micro_batches)", remedy);
+    refuse(pointer, what + ", but replica_micro_batches gives data ranks unequal numbers", remedy,
+           Source::not_modelled);
 }
 
 }  // namespace
@@ -184,7 +188,7 @@ void check_replica_counts(const Plan& plan) {
     if (runs.empty())
         refuse(key,
                fmt::format("\"{}\" is no list of numbers", documents::printable(plan.strategy.replica_micro_batches)),
-               "write them as in \"3,3,1,1\" or \"2x3,2x1\"");
+               "write them as in \"3,3,1,1\" or \"2x3,2x1\"", Source::origin_of_key);
     check_sums(plan, runs);
 }
 

@@ -29,29 +29,31 @@ void check_full_sharding(const Plan& plan) {
         refuse(key,
                fmt::format("given, but sharding is {}: weights are gathered under zero3 alone",
                            row_of(strategy.sharding).name),
-               "set sharding to \"zero3\", or leave it out");
+               "set sharding to \"zero3\", or leave it out", Source::origin_of_key);
     if (is_zero_plus_plus(strategy))
         refuse(key, "given beside ZeRO++, which is DeepSpeed's and has an order of its own",
-               "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this");
+               "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this",
+               Source::deepspeed_order);
     if (plan.offloads_weights())
         refuse(key, "given beside weights that are offloaded, which come in DeepSpeed's order",
-               "set offload_param_device to \"none\", or leave it out");
+               "set offload_param_device to \"none\", or leave it out", Source::deepspeed_order);
     const models::ModelSpec& model = plan.model;
     if (strategy.full_sharding.unit_layers > 1 && (model.decoder_layers > 0 || model.takes_images()))
         refuse("/strategy/fsdp_layers_per_unit",
                fmt::format("{} layers, but {} is no stack of layers that are alike", strategy.full_sharding.unit_layers,
                            model.name),
-               "set it to 1");
+               "set it to 1", Source::not_modelled);
 }
 
 void check_each_micro_batch(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
-    const auto micro_batch_beside = [](const std::string& what, const std::string& hint) {
-        refuse(of_syncs, fmt::format("micro_batch, but {}", what), hint);
+    const auto micro_batch_beside = [](const std::string& what, const std::string& hint,
+                                       Source source = Source::not_modelled) {
+        refuse(of_syncs, fmt::format("micro_batch, but {}", what), hint, source);
     };
     if (strategy.sharding == Sharding::zero1)
         micro_batch_beside("gradients that are scattered behind every backward are those of zero2",
-                           "set sharding to \"zero2\", or leave it out");
+                           "set sharding to \"zero2\", or leave it out", Source::sharded_states);
     if (schedule_of(strategy.schedule).asynchronous)
         micro_batch_beside(fmt::format("{} goes on from step to step", schedule_of(strategy.schedule).name),
                            "set schedule to \"1f1b\", or leave it out");
@@ -65,13 +67,13 @@ void check_once_a_step(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     if (strategy.sharding == Sharding::zero2)
         refuse(of_syncs, "step, but whole sums beside shares of states are those of zero1",
-               "set sharding to \"zero1\", or leave it out");
+               "set sharding to \"zero1\", or leave it out", Source::sharded_states);
     if (strategy.quantized_gradients)
         refuse(of_syncs, "step, but quantized gradients are exchanged behind every backward",
-               "set zero_quantized_gradients to false, or leave it out");
+               "set zero_quantized_gradients to false, or leave it out", Source::deepspeed_engine);
     if (plan.offloads_weights() || (strategy.optimizer_cpu_offload && strategy.sharding == Sharding::zero3))
         refuse(of_syncs, "step, but what is offloaded under zero3 are shares of gradients",
-               "set optimizer_cpu_offload to false, or leave it out");
+               "set optimizer_cpu_offload to false, or leave it out", Source::deepspeed_engine);
 }
 
 }  // namespace

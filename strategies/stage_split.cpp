@@ -74,12 +74,13 @@ void check_equal(const Plan& plan) {
         refuse("/strategy/pipeline", fmt::format("{} stages do not divide the {} layers", pipeline, layers),
                nearest_legal(pipeline, layers, [=](std::uint64_t v) { return layers % (v * chunks) == 0; }) +
                    "; or say how many layers the first and the last stage have "
-                   "(num_layers_in_first_pipeline_stage, num_layers_in_last_pipeline_stage)");
+                   "(num_layers_in_first_pipeline_stage, num_layers_in_last_pipeline_stage)",
+               Source::megatron_arguments);
     }
     if (layers % (pipeline * chunks) != 0) {
         refuse("/strategy/virtual_pipeline",
                fmt::format("{} chunks do not divide the {} layers of a stage", chunks, layers / pipeline),
-               nearest_divisors(chunks, layers / pipeline));
+               nearest_divisors(chunks, layers / pipeline), Source::megatron_arguments);
     }
 }
 
@@ -90,23 +91,25 @@ void check_ends(const Plan& plan) {
         given_first ? "/strategy/num_layers_in_first_pipeline_stage" : "/strategy/num_layers_in_last_pipeline_stage";
     const std::uint64_t ends = std::uint64_t{s.first_stage_layers} + s.last_stage_layers;
     const std::uint64_t chunks = s.virtual_pipeline;
-    if (s.pipeline == 1) refuse(key, "given, but there is one stage", "leave it out, or raise pipeline");
+    if (s.pipeline == 1)
+        refuse(key, "given, but there is one stage", "leave it out, or raise pipeline", Source::origin_of_key);
     if (schedule_of(s.schedule).order == ChunkOrder::turns)
         refuse(key, fmt::format("given, but in {} the first stage is the last too", schedule_of(s.schedule).name),
-               "write every chunk's layers as pipeline_layers");
+               "write every chunk's layers as pipeline_layers", source_of(s.schedule));
     if (ends > plan.model.layers)
         refuse(key, fmt::format("first and last stage have {} layers, but the model has {}", ends, plan.model.layers),
-               "lower one of them");
+               "lower one of them", Source::megatron_config);
     const Between rest(s, plan.model.layers);
     const bool divides = rest.stages == 0 ? rest.all == 0 : rest.all % (rest.stages * chunks) == 0 && rest.all > 0;
     if (!divides)
         refuse(key, fmt::format("it leaves {} layers for {} stages between", rest.all, rest.stages),
                rest.stages == 0 ? fmt::format("first and last stage must have all {} layers", plan.model.layers)
-                                : fmt::format("leave a multiple of {}, and at least that", rest.stages * chunks));
+                                : fmt::format("leave a multiple of {}, and at least that", rest.stages * chunks),
+               Source::megatron_config);
     for (const std::uint32_t count : {s.first_stage_layers, s.last_stage_layers})
         if (count % chunks != 0)
             refuse(key, fmt::format("{} layers are not divisible by {} chunks", count, chunks),
-                   nearest_multiples(count, chunks));
+                   nearest_multiples(count, chunks), Source::megatron_config);
 }
 
 void check_ends_as_layers(const Plan& plan) {
@@ -115,28 +118,31 @@ void check_ends_as_layers(const Plan& plan) {
     const std::uint64_t stages = virtual_stages(s);
     const char* const key = s.embedding_as_layer ? "/strategy/account_for_embedding_in_pipeline_split"
                                                  : "/strategy/account_for_loss_in_pipeline_split";
-    if (s.pipeline == 1) refuse(key, "true, but there is one stage", "set it to false, or raise pipeline");
+    if (s.pipeline == 1)
+        refuse(key, "true, but there is one stage", "set it to false, or raise pipeline", Source::origin_of_key);
     if (counted % stages != 0)
         refuse(key, fmt::format("{} layers, counted so, are not divisible by {} chunks of stages", counted, stages),
-               fmt::format("take a model of {} layers more, or another pipeline", stages - counted % stages));
+               fmt::format("take a model of {} layers more, or another pipeline", stages - counted % stages),
+               Source::megatron_config);
 }
 
 void check_list(const Plan& plan) {
     const Strategy& s = plan.strategy;
     const std::vector<std::uint32_t> counts = numbers_of(s.pipeline_layers);
     if (fmt::format("{}", fmt::join(counts, ",")) != s.pipeline_layers)
-        refuse(list_key, fmt::format("\"{}\" is no list of numbers", s.pipeline_layers),
-               "write them as in \"3,4,4,3\"");
+        refuse(list_key, fmt::format("\"{}\" is no list of numbers", s.pipeline_layers), "write them as in \"3,4,4,3\"",
+               Source::origin_of_key);
     if (counts.size() != virtual_stages(s))
         refuse(list_key,
                fmt::format("{} numbers for {} stages of {} chunks", counts.size(), s.pipeline, s.virtual_pipeline),
-               fmt::format("write {} numbers", virtual_stages(s)));
+               fmt::format("write {} numbers", virtual_stages(s)), Source::origin_of_key);
     const std::uint64_t all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     if (all != plan.model.layers)
         refuse(list_key, fmt::format("{} layers in all, but the model has {}", all, plan.model.layers),
-               fmt::format("make their sum {}", plan.model.layers));
+               fmt::format("make their sum {}", plan.model.layers), Source::origin_of_key);
     for (std::size_t i = 1; i + 1 < counts.size(); ++i)
-        if (counts[i] == 0) refuse(list_key, "a chunk in the middle has no layers", "give it at least one");
+        if (counts[i] == 0)
+            refuse(list_key, "a chunk in the middle has no layers", "give it at least one", Source::not_modelled);
 }
 
 /// Repetitions written out: "t*3" and "(tt|)*2". No more than a plan may have.
@@ -246,7 +252,8 @@ void check_stages(const Plan& plan) {
     if (int{list} + int{says_ends(s)} + int{counted} > 1)
         refuse(list ? list_key : "/strategy/num_layers_in_first_pipeline_stage",
                "layers are divided in two ways at once",
-               "give pipeline_layers, or numbers for first and last stage, or what counts as a layer");
+               "give pipeline_layers, or numbers for first and last stage, or what counts as a layer",
+               Source::megatron_config);
     if (list) return check_list(plan);
     if (says_ends(s)) return check_ends(plan);
     counted ? check_ends_as_layers(plan) : check_equal(plan);

@@ -56,15 +56,16 @@ void check_shape(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     if (strategy.tensor_mode != TensorMode::two_and_half_d && strategy.tensor_depth != 1)
         refuse("/strategy/tensor_depth", fmt::format("{}, but tensor_mode is not 2.5d", strategy.tensor_depth),
-               "set tensor_mode to \"2.5d\", or leave it out");
+               "set tensor_mode to \"2.5d\", or leave it out", Source::origin_of_key);
     if (strategy.tensor_depth > strategy.tensor)
         refuse("/strategy/tensor_depth",
                fmt::format("{} squares of {} tensor ranks", strategy.tensor_depth, strategy.tensor),
-               nearest_divisors(strategy.tensor_depth, strategy.tensor));
+               nearest_divisors(strategy.tensor_depth, strategy.tensor), Source::colossal_groups);
     if (strategy.tensor_mode == TensorMode::one_d || has_shape(strategy, strategy.tensor)) return;
     refuse("/strategy/tensor",
            fmt::format("{} ranks are not {}, as tensor_mode demands", strategy.tensor, shape_of(strategy.tensor_mode)),
-           nearest_legal(strategy.tensor, most_ranks, [&](uint64_t ranks) { return has_shape(strategy, ranks); }));
+           nearest_legal(strategy.tensor, most_ranks, [&](uint64_t ranks) { return has_shape(strategy, ranks); }),
+           Source::colossal_groups);
 }
 
 /// Decoders whose layers are products, norms, attention and activations one behind the other.
@@ -73,7 +74,7 @@ void check_model(const models::ModelSpec& model) {
     const auto only = [&](bool holds, std::string_view what) {
         if (holds) return;
         refuse(mode_key, fmt::format("a grid of tensor ranks, but {} {}", model.name, what),
-               "set it to \"1d\", or name a plain GPT or Llama model");
+               "set it to \"1d\", or name a plain GPT or Llama model", Source::not_modelled);
     };
     only(model.family == Family::gpt || model.family == Family::llama, "is no decoder of words");
     only(model.experts == 0, "has experts");
@@ -98,7 +99,7 @@ void check_widths(const Plan& plan) {
         refuse("/strategy/tensor",
                fmt::format("{} ranks are a grid of {} a side, and {} does not divide the {} {}", tensor, side, parts,
                            width, name),
-               nearest_legal(tensor, most_ranks, fits));
+               nearest_legal(tensor, most_ranks, fits), Source::colossal_layers);
     };
     for (const auto& [count, name] : heads_of(plan.model)) check(count, side, name);
     for (const auto& [width, name] : widths_of(plan.model)) check(width, side * side, name);
@@ -106,14 +107,14 @@ void check_widths(const Plan& plan) {
     if (sequences % parts != 0)
         refuse("/training/micro_batch_size",
                fmt::format("{} sequences are divided among {} rows of tensor ranks", sequences, parts),
-               nearest_multiples(sequences, parts));
+               nearest_multiples(sequences, parts), Source::colossal_layers);
 }
 
 void check_neighbours(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     const Training& training = plan.training;
     const auto only = [](bool holds, std::string_view key, std::string message, std::string hint) {
-        if (!holds) refuse(key, std::move(message), std::move(hint));
+        if (!holds) refuse(key, std::move(message), std::move(hint), Source::not_modelled);
     };
     const std::string grid = "beside a grid of tensor ranks", or_1d = ", or tensor_mode to \"1d\"";
     only(!strategy.sequence_parallel, "/strategy/sequence_parallel",
@@ -122,20 +123,18 @@ void check_neighbours(const Plan& plan) {
          fmt::format("{} {}: blocks are of whole sequences", strategy.context, grid), "set it to 1" + or_1d);
     only(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
          "true " + grid + ": Transformer Engine's buffers are of one width", "leave it out" + or_1d);
-    only(strategy.compression == Compression::none, "/strategy/compression", "compression " + grid + " is not modelled",
+    only(strategy.compression == Compression::none, "/strategy/compression", "compression " + grid,
          "leave it out" + or_1d);
-    only(!is_zero_plus_plus(strategy), "/strategy/sharding", "ZeRO++ " + grid + " is not modelled",
-         "leave its keys out" + or_1d);
+    only(!is_zero_plus_plus(strategy), "/strategy/sharding", "ZeRO++ " + grid, "leave its keys out" + or_1d);
     only(!is_narrow(training.precision.compute), "/training/precision",
          fmt::format("{} {}, whose blocks are sent as they are", kernels::name(training.precision.compute), grid),
          "set it to bf16 or fp16" + or_1d);
-    only(training.lora_rank == 0, "/training/lora_rank", "adapters " + grid + " are not modelled", "leave it out");
+    only(training.lora_rank == 0, "/training/lora_rank", "adapters " + grid, "leave it out");
     only(training.optimizer != Optimizer::muon, "/training/optimizer",
-         "muon " + grid + ", each of which holds a block of a matrix, is not modelled", "take another" + or_1d);
+         "muon " + grid + ", each of which holds a block of a matrix", "take another" + or_1d);
     only(!training.broadcast_data, "/training/broadcast_data", "true " + grid + ": Megatron-LM's, which has none",
          "set it to false" + or_1d);
-    only(training.fused_rms_norm, "/training/fused_rms_norm", "a norm of several kernels " + grid + " is not modelled",
-         "set it to true");
+    only(training.fused_rms_norm, "/training/fused_rms_norm", "a norm of several kernels " + grid, "set it to true");
     only(training.kernel_fusion != KernelFusion::primitives, "/training/kernel_fusion",
          "primitives " + grid + ": TensorFlow has none", "set it to \"operators\"" + or_1d);
 }

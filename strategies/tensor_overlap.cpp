@@ -26,34 +26,37 @@ void check_tensor_overlap(const Plan& plan) {
     constexpr const char* key = "/strategy/tp_comm_overlap";
     const Strategy& strategy = plan.strategy;
     if (!strategy.tensor_comm_overlap) return;
-    if (strategy.tensor == 1) refuse(key, "true, but there is one tensor rank", "leave it out, or raise tensor");
+    if (strategy.tensor == 1)
+        refuse(key, "true, but there is one tensor rank", "leave it out, or raise tensor", Source::origin_of_key);
     if (!strategy.sequence_parallel)
         refuse(key, "true, but tensor ranks sum whole tensors: without sequence parallelism there is nothing to gather",
-               "set sequence_parallel to true, as Megatron-LM demands, or leave it out");
+               "set sequence_parallel to true, as Megatron-LM demands, or leave it out", Source::megatron_arguments);
     if (!strategy.async_tensor_allreduce)
         refuse(key, "true beside async_tensor_allreduce false: a backward's gathers run beside products too",
-               "set async_tensor_allreduce to true, or leave it out");
+               "set async_tensor_allreduce to true, or leave it out", Source::not_modelled);
     if (schedule_of(strategy.schedule).backwards != Backwards::whole)
         refuse(key,
                fmt::format("true, but {} forms weight gradients apart, which products of parts are not",
                            schedule_of(strategy.schedule).name),
-               "take another schedule, or leave it out");
+               "take another schedule, or leave it out", Source::not_modelled);
     if (plan.model.two_stacks())
         refuse(key, fmt::format("true, but products of {}, which has two stacks, have no buffers", plan.model.name),
-               "leave it out");
+               "leave it out", Source::not_modelled);
     if (plan.training.lora_rank > 0)
-        refuse(key, "true beside adapters, which Transformer Engine leaves alone", "leave it out");
+        refuse(key, "true beside adapters, which Transformer Engine leaves alone", "leave it out",
+               Source::not_modelled);
     const Training& training = plan.training;
     const bool blocks =
         training.precision.compute == kernels::Dtype::fp8 && training.fp8_recipe == Fp8Recipe::blockwise;
     if (training.precision.compute == kernels::Dtype::fp4 || blocks)
         refuse(key, "true, but Transformer Engine's buffers hold bf16, fp8 of one scale a tensor, or mxfp8",
-               "set training.fp8_recipe to \"delayed\", \"tensorwise\" or \"mxfp8\", or leave it out");
+               "set training.fp8_recipe to \"delayed\", \"tensorwise\" or \"mxfp8\", or leave it out",
+               Source::engine_buffers);
     if (!tensor_overlap_divides(plan))
         refuse(key,
                fmt::format("true, but the {} tokens of a micro-batch are not divisible by tensor {} x {} parts",
                            plan.rank_tokens(), strategy.tensor, scattered_parts),
-               "set it to false, or micro_batch_size higher");
+               "set it to false, or micro_batch_size higher", Source::not_modelled);
 }
 
 }  // namespace orrery::strategies

@@ -24,37 +24,39 @@ void check_weights(const Plan& plan) {
         refuse(of_weights,
                fmt::format("given, but sharding is {}: what is offloaded are the shares of zero3",
                            row_of(strategy.sharding).name),
-               "set sharding to \"zero3\", or leave it out");
+               "set sharding to \"zero3\", or leave it out", Source::deepspeed_keys);
     refuse_beside_zero3(plan, of_weights);
     if (strategy.optimizer_instances > 1)
         refuse(of_weights, "given beside groups that each keep all, whose gradients meet on the devices",
-               "set num_distributed_optimizer_instances to 1, or leave it out");
+               "set num_distributed_optimizer_instances to 1, or leave it out", Source::not_modelled);
     if (is_zero_plus_plus(strategy))
         refuse(of_weights, "given beside ZeRO++, whose parts and quantized copies lie on the devices",
-               "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this");
+               "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this",
+               Source::not_modelled);
     if (plan.sums_on_host() && strategy.sequence_parallel)
         refuse(of_weights,
                "given beside sequence parallelism, which sums gradients of norms that are on the host by then",
-               "set sequence_parallel to false, or leave it out");
+               "set sequence_parallel to false, or leave it out", Source::not_modelled);
 }
 
 void check_drives(const Strategy& strategy) {
     const bool nvme = strategy.optimizer_device == OptimizerDevice::nvme;
     if (nvme && !strategy.optimizer_cpu_offload)
-        refuse(of_states, "nvme, but nothing is offloaded", "set optimizer_cpu_offload to true, or leave it out");
+        refuse(of_states, "nvme, but nothing is offloaded", "set optimizer_cpu_offload to true, or leave it out",
+               Source::origin_of_key);
     if (nvme && strategy.sharding != Sharding::zero3)
-        refuse(of_states,
-               fmt::format("nvme, but sharding is {}: DeepSpeed has states on drives under ZeRO-3",
-                           row_of(strategy.sharding).name),
-               "set sharding to \"zero3\", or this to \"cpu\"");
+        refuse(
+            of_states,
+            fmt::format("nvme, but sharding is {}: states lie on drives under zero3", row_of(strategy.sharding).name),
+            "set sharding to \"zero3\", or this to \"cpu\"", Source::deepspeed_keys);
     if (nvme && !strategy.overlap_optimizer_copies)
         refuse(of_states, "nvme, but all states would be in host memory at once, where nothing goes bucket by bucket",
-               "set overlap_cpu_optimizer_d2h_h2d to true, or this to \"cpu\"");
+               "set overlap_cpu_optimizer_d2h_h2d to true, or this to \"cpu\"", Source::not_modelled);
     for (const auto& [given, key] : {std::pair(strategy.pipeline_read, "/strategy/offload_optimizer_pipeline_read"),
                                      {strategy.pipeline_write, "/strategy/offload_optimizer_pipeline_write"}})
         if (given && !nvme)
             refuse(key, "true, but no states lie on drives",
-                   "set offload_optimizer_device to \"nvme\", or leave it out");
+                   "set offload_optimizer_device to \"nvme\", or leave it out", Source::origin_of_key);
 }
 
 }  // namespace

@@ -32,17 +32,16 @@ void check_zero3(const Plan& plan, const char* key) {
     const Strategy& strategy = plan.strategy;
     if (strategy.sharding != Sharding::zero3)
         refuse(key, fmt::format("given, but sharding is {}: ZeRO++ is of ZeRO-3", row_of(strategy.sharding).name),
-               "set sharding to \"zero3\", or leave it out");
+               "set sharding to \"zero3\", or leave it out", Source::origin_of_key);
     refuse_beside_zero3(plan, key);
     if (strategy.optimizer_instances > 1)
-        refuse(key,
-               "given beside groups that each keep all, whose gathers in DeepSpeed (runtime/zero/mics.py) are others",
-               "set num_distributed_optimizer_instances to 1, or leave it out");
+        refuse(key, "given beside groups that each keep all, whose gathers are others in DeepSpeed",
+               "set num_distributed_optimizer_instances to 1, or leave it out", Source::deepspeed_mics);
     if (plan.training.lora_rank > 0)
         refuse(key,
                "given beside adapters, whose frozen weights DeepSpeed keeps quantized "
-               "(zero_quantized_nontrainable_weights), which is not modelled",
-               "leave it out");
+               "(zero_quantized_nontrainable_weights)",
+               "leave it out", Source::not_modelled);
 }
 
 /// Parts of nodes are of all of DeepSpeed's ranks (utils/groups.py), whatever they hold.
@@ -52,24 +51,25 @@ void check_parts(const Plan& plan) {
         strategy.secondary_partition > 1 ? "/strategy/zero_hpz_partition_size" : "/strategy/zero_quantized_gradients";
     if (strategy.tensor > 1)
         refuse(key, "given beside tensor parallelism: DeepSpeed's groups are of all ranks, as if they held the same",
-               "set tensor to 1, or leave it out");
+               "set tensor to 1, or leave it out", Source::deepspeed_groups);
     const std::uint32_t ranks = strategy.data * strategy.context, part = strategy.secondary_partition;
     if (part > 1 && (ranks % part != 0 || part % strategy.context != 0))
-        refuse(
-            key,
-            fmt::format("{} ranks do not divide the {} that share{}", part, ranks,
-                        strategy.context > 1 ? ", in whole sequences" : ""),
-            nearest_legal(part, ranks, [&](std::uint64_t v) { return ranks % v == 0 && v % strategy.context == 0; }));
+        refuse(key,
+               fmt::format("{} ranks do not divide the {} that share{}", part, ranks,
+                           strategy.context > 1 ? ", in whole sequences" : ""),
+               nearest_legal(part, ranks, [&](std::uint64_t v) { return ranks % v == 0 && v % strategy.context == 0; }),
+               Source::deepspeed_groups);
     if (!strategy.quantized_gradients || strategy.node_ranks == 0) return;
     if (part > 1 && part != strategy.node_ranks)
         refuse("/strategy/zero_hpz_partition_size",
                fmt::format("{}, but gradients are exchanged among {} ranks of a node first", part, strategy.node_ranks),
-               fmt::format("set it to {}, as DeepSpeed advises, or leave one out", strategy.node_ranks));
+               fmt::format("set it to {}, as DeepSpeed advises, or leave one out", strategy.node_ranks),
+               Source::deepspeed_zero_plus_plus);
     if (strategy.node_ranks < ranks && ranks % strategy.node_ranks == 0 && strategy.node_ranks % strategy.context != 0)
         refuse(
             "/strategy/zero_ranks_per_node",
             fmt::format("{} ranks hold no whole sequences of {} context ranks", strategy.node_ranks, strategy.context),
-            "set it to a multiple of context");
+            "set it to a multiple of context", Source::not_modelled);
 }
 
 /// The kernels read and write numbers of 16 bits (csrc/quantization/quantize.cu, swizzled_quantize.cu).
@@ -79,11 +79,11 @@ void check_formats(const Plan& plan) {
     if ((strategy.quantized_weights || strategy.quantized_gradients) && kernels::size_of(precision.compute) == 4)
         refuse("/training/precision",
                fmt::format("{}, but ZeRO++ quantizes numbers of 16 bits", kernels::name(precision.compute)),
-               "set it to fp16 or bf16, or leave ZeRO++'s keys out");
+               "set it to fp16 or bf16, or leave ZeRO++'s keys out", Source::deepspeed_quantizer);
     if (strategy.quantized_gradients && kernels::size_of(precision.grad_reduce) == 4)
         refuse("/training/grad_reduce_precision",
                fmt::format("{}, but quantized gradients are of 16 bits", kernels::name(precision.grad_reduce)),
-               "set it to fp16 or bf16, or zero_quantized_gradients to false");
+               "set it to fp16 or bf16, or zero_quantized_gradients to false", Source::deepspeed_quantizer);
 }
 
 /// The least divisor of `number` from `least` on.
@@ -103,7 +103,7 @@ void check_zero_plus_plus(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     if (strategy.node_ranks > 0 && !strategy.quantized_gradients)
         refuse("/strategy/zero_ranks_per_node", fmt::format("{}, but gradients are not quantized", strategy.node_ranks),
-               "set zero_quantized_gradients to true, or leave it out");
+               "set zero_quantized_gradients to true, or leave it out", Source::origin_of_key);
     const char* const key = named(strategy);
     if (key == nullptr) return;
     check_zero3(plan, key);

@@ -59,18 +59,19 @@ std::string refusal(const Plan& plan) {
 
 TEST(ReplicaBatches, WhatIsNoListIsRefused) {
     const std::string key = "/strategy/replica_micro_batches: ";
+    const std::string whale = " (Jia et al., USENIX ATC'22, section 3.3 (Whale))";
     for (const char* text : {"two", "3,", ",3", "3,3,1,1,", "2x", "x3", "2x3x1", "0x5,2x4", "-1,9", "3;5", "3, 5",
                              "1e1", "4294967296x1", "99999999999999999999"})
         EXPECT_NE(refusal(plan_of(text, 8)).find(key + '"' + text + "\" is no list of numbers"), std::string::npos)
             << text << ": " << refusal(plan_of(text, 8));
-    EXPECT_EQ(refusal(plan_of("3,3,2", 8)), key + "3 numbers for 2 data ranks");
-    EXPECT_EQ(refusal(plan_of("4294967295x1", 8)), key + "4294967295 numbers for 2 data ranks");
-    EXPECT_EQ(refusal(plan_of("4294967295x4294967295", 8)), key + "numbers out of range");
-    EXPECT_EQ(refusal(plan_of("8,0", 8)), key + "a data rank takes no micro-batch");
-    EXPECT_EQ(refusal(plan_of("5,4", 8)), key + "9 micro-batches of 2 are not the 16 sequences of a step");
+    EXPECT_EQ(refusal(plan_of("3,3,2", 8)), key + "3 numbers for 2 data ranks" + whale);
+    EXPECT_EQ(refusal(plan_of("4294967295x1", 8)), key + "4294967295 numbers for 2 data ranks" + whale);
+    EXPECT_EQ(refusal(plan_of("4294967295x4294967295", 8)), key + "numbers out of range (a limit of this simulator)");
+    EXPECT_EQ(refusal(plan_of("8,0", 8)), key + "a data rank takes no micro-batch" + whale);
+    EXPECT_EQ(refusal(plan_of("5,4", 8)), key + "9 micro-batches of 2 are not the 16 sequences of a step" + whale);
     Plan odd = plan_of("5,3", 8);
     ++odd.training.global_batch;
-    EXPECT_EQ(refusal(odd), key + "8 micro-batches of 2 are not the 17 sequences of a step");
+    EXPECT_EQ(refusal(odd), key + "8 micro-batches of 2 are not the 17 sequences of a step" + whale);
 }
 
 /// Each by its own key; the same plans with equal numbers are accepted.
@@ -108,10 +109,13 @@ TEST(ReplicaBatches, EachNumberMeetsTheSchedulesDemand) {
     EXPECT_EQ(refused_at(plan), "accepted");
     plan.strategy.replica_micro_batches = "5,3";
     EXPECT_EQ(refusal(plan),
-              "/strategy/replica_micro_batches: 5 micro-batches are not divisible by 2, as interleaved needs");
+              "/strategy/replica_micro_batches: 5 micro-batches are not divisible by 2, as interleaved needs "
+              "(Megatron-LM, megatron/core/pipeline_parallel/schedules.py)");
     plan = plan_of("6,2", 8, 2, 2);
     plan.strategy.schedule = ScheduleKind::dual_pipe;
-    EXPECT_EQ(refusal(plan), "/strategy/replica_micro_batches: 2 micro-batches, fewer than the 4 that dualpipe needs");
+    EXPECT_EQ(refusal(plan),
+              "/strategy/replica_micro_batches: 2 micro-batches, fewer than the 4 that dualpipe needs "
+              "(deepseek-ai/DualPipe, dualpipe.py and dualpipev.py)");
 }
 
 TEST(ReplicaBatches, TooManyProgramsAreRefused) {
