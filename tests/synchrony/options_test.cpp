@@ -42,5 +42,19 @@ TEST(Options, WhatDoesNotIsRefused) {
     EXPECT_EQ(refused_at({.steps = 0}), "/synchrony/steps");
 }
 
+TEST(Options, ARefusalNamesItsSource) {
+    const auto refused = [](const Options& options) -> std::string {
+        try {
+            check(options);
+        } catch (const Error& error) {
+            return error.message();
+        }
+        return "accepted";
+    };
+    EXPECT_EQ(refused({.mode = Mode::asp, .staleness = 3}), "3, but asp has no such bound (Ho et al., NIPS 2013)");
+    EXPECT_EQ(refused({.servers = 2}), "2, but nothing is served (Li et al., OSDI 2014)");
+    EXPECT_TRUE(refused({.local_steps = 5}).ends_with("Douillard et al. 2023, arXiv:2311.08105)"));
+}
+
 }  // namespace
 }  // namespace orrery::synchrony
