@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "hardware/gpu.hpp"
@@ -29,16 +31,23 @@ bool offers(const topology::Gpu& gpu, Dtype dtype) {
     return false;
 }
 
+/// What a device lacks, by its datasheet, where it has one.
+Error lacking(const topology::Gpu& gpu, const Reader& section, std::string_view key, const std::string& what,
+              std::string hint) {
+    const std::string source = gpu.datasheet.empty() ? "" : fmt::format(" ({})", gpu.datasheet);
+    return {section.file(), section.pointer(key), fmt::format("{} {}{}", gpu.name, what, source), std::move(hint)};
+}
+
 void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& section) {
     if (offers(gpu, wanted)) return;
     std::string legal;
     for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
         if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
     }
-    throw Error(section.file(), section.pointer("precision"),
-                fmt::format("{} has no {} {}", gpu.name, kernels::name(wanted),
-                            wanted == Dtype::fp32 ? "products" : "tensor cores"),
-                "legal values: " + legal);
+    throw lacking(
+        gpu, section, "precision",
+        fmt::format("has no {} {}", kernels::name(wanted), wanted == Dtype::fp32 ? "products" : "tensor cores"),
+        "legal values: " + legal);
 }
 
 /// Tensor cores that take a scale for each 32 elements came with those for fp4 (Blackwell); Transformer Engine refuses
@@ -46,17 +55,15 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& secti
 void check_recipe(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
     if (training.precision.compute != Dtype::fp8 || training.fp8_recipe != strategies::Fp8Recipe::mxfp8) return;
     if (gpu.fp4_flops > 0) return;
-    throw Error(section.file(), section.pointer("fp8_recipe"),
-                fmt::format("{} has no tensor cores for mxfp8", gpu.name),
-                "legal values: delayed, tensorwise, blockwise");
+    throw lacking(gpu, section, "fp8_recipe", "has no tensor cores for mxfp8",
+                  "legal values: delayed, tensorwise, blockwise");
 }
 
 /// What only CUDA and NCCL have changes nothing on a chip without them.
 void refuse_on_chip(bool said, const char* key, const char* otherwise, const topology::Gpu& gpu,
                     const Reader& section) {
     if (said && hardware::is_chip(gpu.socket))
-        throw Error(section.file(), section.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
-                    fmt::format("leave {} out", key));
+        throw lacking(gpu, section, key, otherwise, fmt::format("leave {} out", key));
 }
 
 void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {

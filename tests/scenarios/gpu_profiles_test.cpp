@@ -69,7 +69,7 @@ TEST(GpuProfiles, MxFp8IsBlackwells) {
     EXPECT_NO_THROW((void)from_json(document, "x.json"));
     document["training"]["fp8_recipe"] = "mxfp8";
     expect_error([&] { (void)from_json(document, "x.json"); }, "/training/fp8_recipe",
-                 "H100-SXM5-80GB has no tensor cores for mxfp8", "blockwise");
+                 "H100-SXM5-80GB has no tensor cores for mxfp8 (NVIDIA H100 SXM datasheet)", "blockwise");
     document["cluster"]["preset"] = "hgx-b200";
     EXPECT_NO_THROW((void)from_json(document, "x.json"));
 }
