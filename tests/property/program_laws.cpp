@@ -7,6 +7,7 @@
 
 #include "scenarios/scenario.hpp"
 #include "strategies/build.hpp"
+#include "strategies/refusal_sources.hpp"
 #include "strategies/replica_batches.hpp"
 #include "tests/property/laws.hpp"
 
@@ -19,7 +20,7 @@ using strategies::Program;
 using strategies::StepProgram;
 
 constexpr std::array program_table{
-    ProgramLaw{"refusals", "a refusal says where, what and what to do", refusals_say_why},
+    ProgramLaw{"refusals", "a refusal says where, what, who says so and what to do", refusals_say_why},
     ProgramLaw{"progress", "programs are well formed and end", nothing_deadlocks},
     ProgramLaw{"flops", "all ranks together compute what one would", flops_are_conserved},
     ProgramLaw{"parameters", "all ranks together hold the model", parameters_are_the_models},
@@ -35,6 +36,14 @@ std::vector<std::uint32_t> micro_batches_by_program(const Plan& plan, const Step
     for (std::size_t p = 0; p < step.programs.size(); ++p)
         list.push_back(step.steps * counts.distinct.at(p % counts.distinct.size()));
     return list;
+}
+
+/// Whether strategies do not go together, with each other or with a model: not that they do not fit the cluster, whose
+/// GPUs are too few, lack a format or have no rank.
+bool is_of_strategies(const Error& why) {
+    const auto says = [&](const char* what) { return why.message().find(what) != std::string::npos; };
+    if (why.pointer() == "/strategy/placement" || says(" GPUs") || says(" tensor cores")) return false;
+    return why.pointer().starts_with("/strategy/") || why.pointer().starts_with("/training/");
 }
 
 }  // namespace
@@ -68,6 +77,8 @@ void refusals_say_why(const BuiltCombination& of) {
         require(why.pointer().starts_with('/') && !why.message().empty() && !why.hint().empty(),
                 fmt::format("\"{}\" at \"{}\" with hint \"{}\" of {}", why.message(), why.pointer(), why.hint(),
                             refused.document.dump()));
+        require(!is_of_strategies(why) || strategies::names_source(why.message()),
+                fmt::format("\"{}\" at \"{}\" names no source", why.message(), why.pointer()));
     }
 }
 

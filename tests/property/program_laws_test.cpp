@@ -181,7 +181,10 @@ TEST(ProgramLawsThemselves, AreBrokenByWhatIsKeptForNobody) {
 
 TEST(ProgramLawsThemselves, AreBrokenByRefusalsThatSayLittle) {
     for (const Error& error :
-         {Error("", "", "no place", "hint"), Error("", "/strategy", "", "hint"), Error("", "/strategy", "no remedy")})
+         {Error("", "", "no place (not modelled here)", "hint"), Error("", "/strategy", "", "hint"),
+          Error("", "/strategy/tensor", "no remedy (not modelled here)"),
+          Error("", "/strategy/tensor", "no source", "hint"),
+          Error("", "/training/precision", "no source (that is known)", "hint")})
         expect_broken("refusals", [&](BuiltCombination& of) {
             of.refused.push_back({{}, error});
             return true;
