@@ -209,7 +209,9 @@ std::uint64_t active_parameters(const Model& model) {
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded) {
     const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
-    return 3.0 * static_cast<double>(sequences) * forward_flops(model, lengths, [](const Layer&) { return true; });
+    const double frozen = forward_flops(model, lengths, [](const Layer&layer) { return layer.frozen; }),
+                 all = forward_flops(model, lengths, [](const Layer&) { return true; });
+    return static_cast<double>(sequences) * (3.0 * all - 2.0 * frozen);
 }
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
@@ -225,16 +227,17 @@ double causal_attention_flops(const Model& model, std::uint64_t sequences, std::
         const double seq = lengths.of(model.layers[i].output);
         for (const Operator& op : model.layers[i].operators)
             if (const auto* core = std::get_if<AttentionCore>(&op); core != nullptr && core->causal)
-                sum += static_cast<double>(uses[i]) * ForwardFlops{seq, seq}(*core);
+                sum += (model.layers[i].frozen ? 1 : 3) * static_cast<double>(uses[i]) * ForwardFlops{seq, seq}(*core);
     }
-    return 3.0 * static_cast<double>(sequences) * sum;
+    return static_cast<double>(sequences) * sum;
 }
 
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
                                      std::uint64_t decoded) {
     const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
-    const double again = forward_flops(
-        model, lengths, [](const Layer& layer) { return layer.part == Part::body || layer.part == Part::further; });
+    const double again = forward_flops(model, lengths, [](const Layer& layer) {
+        return !layer.frozen && (layer.part == Part::body || layer.part == Part::further);
+    });
     return model_flops(model, sequences, encoded, decoded) + static_cast<double>(sequences) * again;
 }
 

@@ -259,6 +259,7 @@ struct Layer {
     std::vector<Shape> inputs{};  ///< of the layers before it, in order; none: the data
     Shape output = Tokens{};      ///< of the loss a single number: Tokens{1}
     bool in_16_bits = false;      ///< its products are, where a plan has others in narrower formats
+    bool frozen = false;          ///< not trained, nor is anything before it: it has no backward
 };
 
 /// One use of a type of layer.
@@ -306,7 +307,7 @@ std::uint64_t active_parameters(const Model& model);
 
 /// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images:
 /// ImageSpec::tokens()):
-/// forward plus backward (three times the forward), no recomputation, attention over the full square as in
+/// forward plus backward (three times the forward; of frozen layers the forward alone), no recomputation, attention over the full square as in
 /// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT), within a window over
 /// twice the tokens that are seen, which is the square where the window holds all. Of experts those
 /// that a token is sent to count, and of convolutions every product of a weight. This is the numerator of MFU.

@@ -56,7 +56,9 @@ std::string grid_text(const strategies::Strategy& s) {
 /// "CP2 ", with how its ranks exchange what attention needs.
 std::string context_text(const strategies::Strategy& s) {
     if (s.context == 1) return "";
-    constexpr EnumNames<strategies::ContextExchange> names{"p2p", "all-gather", "a2a"};
+    constexpr EnumNames<strategies::ContextExchange> names{"p2p", "all-gather", "a2a", "a2a+p2p"};
+    if (s.context_exchange == strategies::ContextExchange::a2a_p2p)
+        return fmt::format("CP{} (a2a {}, p2p {}) ", s.context, s.ulysses_degree, s.context / s.ulysses_degree);
     return fmt::format("CP{} ({}) ", s.context, names[s.context_exchange]);
 }
 

@@ -269,7 +269,7 @@ Action Interpreter::bind_shared(const LayerCall& call, const Kernel& kernel, con
     }
     const kernels::Settings given = settings(call, launch);
     std::vector<Action> actions;
-    for (const SharedLaunch& each : shared_launches(kernel, launch, bind_.place.context())) {
+    for (const SharedLaunch& each : shared_launches(kernel, launch, bind_.place.ring())) {
         std::vector<void*> operands;
         for (std::size_t i = 0; i < all.operands.size(); ++i) operands.push_back(all.operands[i].at(each.offsets[i]));
         actions.push_back(bind_.launch(each.kernel, std::move(operands), given));

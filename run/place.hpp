@@ -42,7 +42,12 @@ struct Place {
     /// Which of the ranks that hold the same experts and the same part of the tensor axis.
     [[nodiscard]] std::uint32_t expert_data() const { return along(strategies::Axis::data); }
     [[nodiscard]] std::uint32_t stage() const { return along(strategies::Axis::pipeline); }
-    [[nodiscard]] std::uint32_t context() const { return along(strategies::Axis::context); }
+    [[nodiscard]] std::uint32_t context() const {
+        using enum strategies::Axis;
+        return along(context_heads) + along(strategies::Axis::context) * mesh.along(context_heads);
+    }
+    /// Which of those that pass keys and values around a ring, or gather them.
+    [[nodiscard]] std::uint32_t ring() const { return along(strategies::Axis::context); }
     /// Of a micro-batch, those that this rank holds: of every sequence as many.
     [[nodiscard]] std::uint64_t tokens(models::Sequence of = models::Sequence::only) const {
         return plan.rank_tokens(of);

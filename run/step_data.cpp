@@ -146,10 +146,11 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::spread_queries:
         case Table::spread_keys:
         case Table::spread_results:
-        case Table::order_queries:
-        case Table::order_keys:
+        case Table::order_packed:
+        case Table::order_results:
         case Table::return_queries:
         case Table::return_keys:
+        case Table::return_results:
         case Table::join_results:
         case Table::join_packed:
         case Table::by_position:

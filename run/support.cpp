@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "models/relative_positions.hpp"
+#include "strategies/gradient_wire.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 
@@ -93,7 +94,7 @@ void require_images(const strategies::Plan& plan) {
 
 void require_formats(const strategies::Plan& plan) {
     using kernels::Dtype;
-    const auto [compute, sums] = plan.training.precision;
+    const Dtype compute = plan.training.precision.compute, sums = plan.training.precision.grad_reduce;
     require(kernels::size_of(compute) >= 2, "/training/precision",
             fmt::format("{} cannot be executed yet", kernels::name(compute)), "set it to bf16, fp16 or fp32");
     require(
@@ -187,6 +188,8 @@ void require_executable(const strategies::Plan& plan) {
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
             "what is compressed cannot be exchanged yet", "set it to \"none\"");
+    require(!strategies::casts_gradients(plan), "/training/communication_data_type",
+            "gradients cannot be exchanged in another format than they are summed in yet", "leave it out");
     require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
             "set it to false");
     require(strategy.secondary_partition == 1, "/strategy/zero_hpz_partition_size",
@@ -198,6 +201,8 @@ void require_executable(const strategies::Plan& plan) {
     require(strategy.optimizer_device == strategies::OptimizerDevice::cpu, "/strategy/offload_optimizer_device",
             "states on drives cannot be executed yet", "set it to \"cpu\"");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
+    require(training.frozen_layers == 0, "/training/frozen_layers", "frozen layers cannot be executed yet",
+            "leave it out");
     require(strategy.context == 1 || plan.model.experts == 0, "/strategy/context",
             "experts beside context parallelism cannot be executed yet", "set it to 1");
     const strategies::Ownership words = ownership(plan, strategies::ParameterClass::embedding);

@@ -29,10 +29,8 @@ constexpr std::string_view cycles =
 constexpr std::array table{
     NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
                 "\"context\": N"},
-    NotModelled{strategy, "hierarchical_context_parallel_sizes", "", "a ring of rings is not modelled yet",
-                "\"context\": N with \"cp_comm_type\": \"p2p\", \"all_gather\" or \"a2a\""},
-    NotModelled{strategy, "cp_comm_type", "a2a+p2p", "rings of exchanges are not modelled yet",
-                "\"p2p\", \"all_gather\" or \"a2a\""},
+    NotModelled{strategy, "hierarchical_context_parallel_sizes", "", "how many ranks exchange heads has another name here",
+                "\"cp_comm_type\": \"a2a+p2p\" with \"ulysses_degree\": the first of them"},
     NotModelled{strategy, "ulysses_size", "", exchange, exchange_instead},
     NotModelled{strategy, "ulysses_sequence_parallel_size", "", exchange, exchange_instead},
     NotModelled{strategy, "zero_stage", "", "ZeRO's stage has another name here", zero_instead},

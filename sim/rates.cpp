@@ -1,6 +1,7 @@
 #include "sim/rates.hpp"
 
 #include "models/operators.hpp"
+#include "strategies/stage.hpp"
 
 namespace orrery::sim {
 
@@ -57,7 +58,7 @@ double end_to_end_seconds(const scenarios::Scenario& scenario, const models::Mod
 
 Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, double step_time_s) {
     const strategies::Training& training = scenario.plan.training;
-    const models::Model model = models::build(scenario.plan.model);
+    const models::Model model = strategies::model_of(scenario.plan);
     const double examples = scenario.plan.examples();
     const double gpu_seconds = step_time_s * scenario.plan.ranks();
     const double all = models::model_flops(model, training.global_batch, training.seq, training.decoder_seq);

@@ -47,16 +47,17 @@ enum class Table : std::uint8_t {
     ones,         ///< fp32 [copies]
     // int32, where context ranks exchange heads (partition/context.cpp): of each row of one head in a new order, its
     // place in the old one. Rows lie by token and head (packed: queries, keys, values of a token), by rank, token and
-    // head as they are exchanged, or by position in the whole sequence and head.
+    // head as they are exchanged, or by position, in what the ranks that exchange hold of a sequence, and head.
     spread_queries,  ///< packed -> exchanged
     spread_keys,     ///< the same; values too, whose rows lie as many further
     spread_results,  ///< by token -> exchanged
-    order_queries,   ///< exchanged -> by position
-    order_keys,
-    return_queries,  ///< by position -> exchanged
-    return_keys,
-    join_results,  ///< exchanged -> by token
-    join_packed,   ///< exchanged queries, then keys, then values -> packed
+    order_packed,    ///< exchanged queries, then keys, then values -> by position, packed
+    order_results,   ///< exchanged -> by position
+    return_queries,  ///< by position, packed -> exchanged
+    return_keys,     ///< the same; values too
+    return_results,  ///< by position -> exchanged
+    join_results,    ///< exchanged -> by token
+    join_packed,     ///< exchanged queries, then keys, then values -> packed
     // int32, where context ranks gather keys and values: of each token's row in a new order, its place in the old one.
     by_position,  ///< by rank and token -> by position in the whole sequence
     by_rank,      ///< the inverse
@@ -116,6 +117,7 @@ struct Parameter {
     bool alike = false;       ///< split experts' last bias: held by all tensor ranks, which see the same tokens
     bool shared_words = false;  ///< the word embedding, counted where it is looked up
     bool held = true;           ///< false: another layer of this rank holds it
+    bool trained = true;        ///< false: frozen
 };
 
 /// A kernel over tokens of sequences that context ranks share, as far as they take part: the rank's place says which

@@ -18,10 +18,15 @@ public:
     Filler(GradientBuckets& result, bool experts, std::uint64_t least)
         : result_(result), experts_(experts), least_(least) {}
 
-    /// The bucket of a layer's parameters.
-    std::uint32_t add(std::uint64_t parameters, std::size_t chunk, std::size_t position) {
+    /// The bucket of a layer's parameters. A layer that nothing is formed for (a frozen embedding) opens none where the
+    /// chunk has one: there is nothing that could be reduced.
+    std::uint32_t add(std::uint64_t parameters, std::size_t chunk, std::size_t position, bool forms) {
+        if (open_ == none && !forms && last_ != none && result_.buckets[last_].chunk == chunk) {
+            result_.buckets[last_].position = position;
+            return last_;
+        }
         if (open_ == none) {
-            open_ = static_cast<std::uint32_t>(result_.buckets.size());
+            last_ = open_ = static_cast<std::uint32_t>(result_.buckets.size());
             result_.buckets.push_back({.experts = experts_});
         }
         const std::uint32_t number = open_;
@@ -38,21 +43,8 @@ private:
     GradientBuckets& result_;
     bool experts_;
     std::uint64_t least_;
-    std::uint32_t open_ = none;
+    std::uint32_t open_ = none, last_ = none;
 };
-
-/// Behind full buckets a last layer that trains nothing (a frozen embedding) belongs to the one before it: nothing is
-/// formed that could be reduced.
-void join_empty(GradientBuckets& of) {
-    if (of.buckets.size() < 2 || of.buckets.back().parameters > 0) return;
-    const auto last = static_cast<std::uint32_t>(of.buckets.size() - 1);
-    GradientBucket& before = of.buckets[last - 1];
-    const GradientBucket& empty = of.buckets[last];
-    if (before.experts || before.chunk != empty.chunk) return;
-    before.position = empty.position;
-    for (auto& chunk : of.of_layer) std::ranges::replace(chunk, last, last - 1);
-    of.buckets.pop_back();
-}
 
 }  // namespace
 
@@ -66,14 +58,13 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
     for (std::size_t c = stage.chunks.size(); c-- > 0;) {
         for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
             const LayerBlocks& layer = *stage.chunks[c][i].blocks;
-            result.of_layer[c][i] = rest.add(layer.parameters - layer.expert_parameters, c, i);
-            if (layer.expert_parameters > 0) result.of_experts[c][i] = experts.add(layer.expert_parameters, c, i);
+            result.of_layer[c][i] = rest.add(layer.parameters - layer.expert_parameters, c, i, layer.has_backward());
+            if (layer.expert_parameters > 0) result.of_experts[c][i] = experts.add(layer.expert_parameters, c, i, true);
         }
         if (!by_chunk) continue;
         rest.close();
         experts.close();
     }
-    join_empty(result);
     return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/state_bytes.hpp"
@@ -101,15 +102,25 @@ void GradientSync::take_turn(std::vector<BufferId>& reads) {
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
 /// that are added to the sums.
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
+    const std::uint64_t wire = kernels::size_of(plan_.training.precision.on_the_wire()),
+                        bytes = buckets_.buckets[bucket].parameters * wire;
+    const bool casts = casts_gradients(plan_) && !list.empty();
+    if (casts) {
+        const std::uint64_t sent = list.front().size(mesh_, bytes);
+        from = cast_gradients(plan_, builder_, intern_, sent / wire, from, sent);
+    }
     StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
+    std::uint64_t received_bytes = 0;
     for (const Move& move : list) {
+        const bool scatters = move.kind == kernels::CollectiveKind::reduce_scatter;
         const BufferId moved = plan_.sums_on_host()
                                    ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
                                    : builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
-                      Collective{move.kind, move.group, move.size(mesh_, bytes_of(bucket))}, {from}, {moved});
+                      Collective{move.kind, move.group, move.size(mesh_, bytes)}, {from}, {moved});
+        received_bytes = move.size(mesh_, bytes) / (scatters ? mesh_.group_size(move.group) : 1);
         StateView received{State::gradients, sent.portion, bucket};
-        if (move.kind == kernels::CollectiveKind::reduce_scatter) received.portion = Portion::updated;
+        if (scatters) received.portion = Portion::updated;
         if (const auto known = scatters_.find(bucket); !summed && known != scatters_.end()) {
             builder_.state(known->second);
         } else {
@@ -121,6 +132,9 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
         from = moved;
         under_way_ = {moved};
     }
+    if (!casts) return from;
+    from = cast_gradients(plan_, builder_, intern_, received_bytes / wire, from, 0);
+    under_way_ = {from};
     return from;
 }
 

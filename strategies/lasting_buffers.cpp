@@ -1,6 +1,7 @@
 #include "strategies/lasting_buffers.hpp"
 
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/muon.hpp"
 #include "strategies/optimizer_offload.hpp"
@@ -34,11 +35,10 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     std::uint64_t weights = 0, states = 0;
     for (const bool experts : {false, true}) {
         const Ownership of = ownership(plan, class_of_bucket(experts));
-        weights += share(mesh, of, of.weights, stage.parameters_of(experts) * state.weight);
+        weights +=
+            share(mesh, of, of.weights, (stage.parameters_of(experts) + stage.frozen_of(experts)) * state.weight);
         states += share(mesh, of, of.states, stage.parameters_of(experts) * state.optimizer);
     }
-    const Ownership dense = ownership(plan, ParameterClass::dense);
-    weights += share(mesh, dense, dense.weights, stage.frozen_parameters * state.weight);
     weights += secondary_bytes(plan, (stage.parameters + stage.frozen_parameters) * 2);
     emit_weights(plan, stage, weights, builder);
     const std::uint64_t owned = owned_parameters(plan, stage);
@@ -49,8 +49,8 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     if (plan.compresses()) builder.buffer(compression_error_bytes(plan, owned), Keep::optimizer);
     const bool factors = plan.strategy.compression == Compression::powersgd;
     if (factors) builder.buffer(low_rank_bytes(plan, stage), Keep::optimizer);
-    if (factors || plan.compresses() || !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) ||
-        plan.offloads_weights() || plan.uses_drives())
+    if (factors || casts_gradients(plan) || plan.compresses() || !is_fused_adam(plan.training) ||
+        is_zero_plus_plus(plan.strategy) || plan.offloads_weights() || plan.uses_drives())
         builder.price_only();
 }
 

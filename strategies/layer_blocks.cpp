@@ -41,9 +41,12 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
                        .replicated_parameters = layer.replicated_parameters(),
                        .expert_parameters = layer.expert_parameters(),
                        .frozen_parameters = layer.frozen_parameters(),
+                       .frozen_expert_parameters = layer.frozen_expert_parameters(),
                        .borrows_words = layer.borrows_words()};
+    for (const Piece& piece : layer.pieces)
+        if (piece.frozen_parameters > 0 && piece.parameters > 0) blocks.tensors += 2;  // an adapter's
     for (const Parameter& parameter : layer.flow.parameters)
-        if (parameter.held) ++(parameter.experts > 0 ? blocks.expert_tensors : blocks.tensors);
+        if (parameter.held && parameter.trained) ++(parameter.experts > 0 ? blocks.expert_tensors : blocks.tensors);
     const auto flow = static_cast<std::uint32_t>(step.flows.size());
     step.flows.push_back(layer.flow);
     const auto add = [&](const char* suffix, const auto& ops_of) {

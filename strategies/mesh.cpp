@@ -8,8 +8,9 @@
 namespace orrery::strategies {
 
 namespace {
-constexpr EnumNames<Axis> axis_names{"tensor", "tensor_row", "tensor_column", "tensor_depth", "context",
-                                     "expert", "data",       "replica",       "pipeline",     "opposite"};
+constexpr EnumNames<Axis> axis_names{"tensor",        "tensor_row", "tensor_column", "tensor_depth",
+                                     "context_heads", "context",    "expert",        "data",
+                                     "replica",       "pipeline",   "opposite"};
 static_assert(all_axes.size() == axis_names.size());
 
 std::uint32_t stride(const Mesh& mesh, std::size_t axis) {

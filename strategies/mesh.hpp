@@ -10,9 +10,10 @@
 namespace orrery::strategies {
 
 /// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks. Tensor ranks lie along `tensor`, or where
-/// they are a grid along tensor_row, tensor_column and tensor_depth (tensor_grid.hpp). Data ranks lie along expert,
-/// data and replica: those that share states along the first two, along the third copies of such groups, or ZeRO++'s
-/// nodes.
+/// they are a grid along tensor_row, tensor_column and tensor_depth (tensor_grid.hpp). Context ranks lie along
+/// `context`; those of a ring of exchanges that exchange heads along context_heads, and their groups form the ring.
+/// Data ranks lie along expert, data and replica: those that share states along the first two, along the third copies
+/// of such groups, or ZeRO++'s nodes.
 ///
 /// opposite: no axis of its own, but two ranks along `pipeline` that stand opposite each other, s and p - 1 - s of an
 /// even number p: stages of pipelines in two directions that hold the same layers. Beside `pipeline` it adds nothing.
@@ -21,6 +22,7 @@ enum class Axis : std::uint8_t {
     tensor_row,
     tensor_column,
     tensor_depth,
+    context_heads,
     context,
     expert,
     data,
@@ -28,10 +30,10 @@ enum class Axis : std::uint8_t {
     pipeline,
     opposite
 };
-inline constexpr std::size_t axes = 9;  ///< that a mesh extends along
-inline constexpr std::array all_axes{Axis::tensor,   Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth,
-                                     Axis::context,  Axis::expert,     Axis::data,          Axis::replica,
-                                     Axis::pipeline, Axis::opposite};
+inline constexpr std::size_t axes = 10;  ///< that a mesh extends along
+inline constexpr std::array all_axes{Axis::tensor,        Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth,
+                                     Axis::context_heads, Axis::context,    Axis::expert,        Axis::data,
+                                     Axis::replica,       Axis::pipeline,   Axis::opposite};
 static_assert(all_axes.size() == axes + 1);
 inline constexpr std::span own_axes = std::span(all_axes).first<axes>();
 
@@ -67,7 +69,7 @@ private:
 };
 
 struct Mesh {
-    std::array<std::uint32_t, axes> extent{1, 1, 1, 1, 1, 1, 1, 1, 1};
+    std::array<std::uint32_t, axes> extent{1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
     [[nodiscard]] std::uint32_t along(Axis axis) const {
         if (axis != Axis::opposite) return extent[static_cast<std::size_t>(axis)];

@@ -183,8 +183,8 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
     for (const auto& chunk : stage.chunks)
         for (const PlacedLayer& placed : chunk) {
             const LayerBlocks& layer = *placed.blocks;
-            state.layers.push_back({placed.layer, layer.parameters + layer.frozen_parameters - layer.expert_parameters,
-                                    layer.expert_parameters});
+            const std::uint64_t of_experts = layer.expert_parameters + layer.frozen_expert_parameters;
+            state.layers.push_back({placed.layer, layer.parameters + layer.frozen_parameters - of_experts, of_experts});
         }
     return state;
 }

@@ -9,7 +9,7 @@ std::vector<ParameterShape> parameter_shapes(const ShardedLayer& layer, const Pl
     for (const Value& value : layer.flow.values) {
         if (value.role != Role::weight) continue;
         const Parameter& parameter = layer.flow.parameters[value.of];
-        if (!parameter.held || value.elements == 0) continue;
+        if (!parameter.held || !parameter.trained || value.elements == 0) continue;
         ParameterShape shape{.cols = parameter.cols, .split = parameter.split, .experts = parameter.experts > 0};
         if (shape.experts) shape.copies = parameter.experts / plan.strategy.expert;
         if (shape.split == Parameter::Split::cols) shape.cols /= plan.strategy.tensor;

@@ -9,6 +9,8 @@
 #include "models/operators.hpp"
 #include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/frozen_layers.hpp"
+#include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/model_rules.hpp"
 #include "strategies/optimizers.hpp"
@@ -73,10 +75,40 @@ void check_tensor(const Plan& plan) {
     }
 }
 
+/// Which ranks exchange heads, and which form a ring.
+void check_context_exchange(const Plan& plan) {
+    constexpr const char* key = "/strategy/cp_comm_type";
+    const Strategy& strategy = plan.strategy;
+    const uint64_t context = strategy.context, tensor = strategy.tensor, degree = strategy.ulysses_degree;
+    const bool hybrid = strategy.context_exchange == ContextExchange::a2a_p2p;
+    if (hybrid && (degree == 1 || degree == context || context % degree != 0))
+        refuse("/strategy/ulysses_degree",
+               fmt::format("a ring of {} context ranks that exchange heads among {} is none", context, degree),
+               "set it to a divisor between 1 and context, or cp_comm_type to \"p2p\" or \"a2a\"",
+               Source::origin_of_key);
+    if (!hybrid && degree > 1)
+        refuse("/strategy/ulysses_degree", fmt::format("{}, but it divides the context ranks of a2a+p2p", degree),
+               "set cp_comm_type to \"a2a+p2p\", or leave it out", Source::origin_of_key);
+    if (context == 1) return;
+    const bool window = plan.model.attention_window > 0 && plan.model.attention_window < plan.training.seq;
+    if (window && (hybrid || strategy.context_exchange == ContextExchange::p2p))
+        refuse(key, fmt::format("p2p, but queries see a window of {} tokens", plan.model.attention_window),
+               "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands", Source::engine_context);
+    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor, ranks = hybrid ? degree : context;
+    if ((hybrid || strategy.context_exchange == ContextExchange::a2a) && heads % ranks != 0)
+        refuse(key,
+               fmt::format("a2a divides {} query and {} key-value heads of a tensor rank among {} ranks",
+                           plan.model.heads / tensor, plan.model.kv_heads / tensor, ranks),
+               hybrid ? "set it to \"p2p\" or \"all_gather\", or ulysses_degree to a divisor of both"
+                      : "set it to \"p2p\" or \"all_gather\", or context to a divisor of both",
+               Source::engine_context);
+}
+
 /// A causal sequence is cut into two parts a rank, the k-th and the k-th from the end, so that all have as much to do
 /// (TransformerEngine's context parallelism; Llama 3, arXiv:2407.21783, section 3.3.2).
 void check_context(const Plan& plan) {
-    const uint64_t context = plan.strategy.context, tensor = plan.strategy.tensor;
+    const uint64_t context = plan.strategy.context;
+    check_context_exchange(plan);
     if (context == 1) return;
     if (!plan.training.fused_attention)
         refuse("/training/fused_attention", fmt::format("false, but context is {}", context),
@@ -89,17 +121,6 @@ void check_context(const Plan& plan) {
                         plan.training.seq, 2 * context),
             nearest_legal(context, plan.training.seq / 2, [&](uint64_t v) { return plan.training.seq % (2 * v) == 0; }),
             Source::megatron_arguments);
-    const bool window = plan.model.attention_window > 0 && plan.model.attention_window < plan.training.seq;
-    if (window && plan.strategy.context_exchange == ContextExchange::p2p)
-        refuse("/strategy/cp_comm_type",
-               fmt::format("p2p, but queries see a window of {} tokens", plan.model.attention_window),
-               "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands", Source::engine_context);
-    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor;
-    if (plan.strategy.context_exchange == ContextExchange::a2a && heads % context != 0)
-        refuse("/strategy/cp_comm_type",
-               fmt::format("a2a divides {} query and {} key-value heads of a tensor rank among {} ranks",
-                           plan.model.heads / tensor, plan.model.kv_heads / tensor, context),
-               "set it to \"p2p\" or \"all_gather\", or context to a divisor of both", Source::engine_context);
 }
 
 /// Keys that mean nothing without experts.
@@ -288,9 +309,9 @@ void check_precision(const Precision& precision) {
 
 void check_adapters(const Plan& plan) {
     if (plan.training.lora_rank == 0) return;
-    if (plan.model.experts > 0)
-        refuse("/training/lora_rank", fmt::format("adapters of {}, which has experts", plan.model.name),
-               "take a dense model, or leave it out", Source::not_modelled);
+    if (plan.model.experts > 0 && plan.training.lora_targets == LoraTargets::all_linear)
+        refuse("/training/lora_target_modules", "all-linear, but experts have no adapters",
+               "set it to \"attention\" or \"qkv\", or leave lora_rank out", Source::not_modelled);
     if (plan.model.kv_lora_rank > 0 && plan.training.lora_targets == LoraTargets::qkv)
         refuse(
             "/training/lora_target_modules",
@@ -385,10 +406,12 @@ void validate(const Plan& plan) {
     check_sharding(plan);
     check_compression(plan);
     check_low_rank(plan);
+    check_gradient_wire(plan);
     check_zero_plus_plus(plan);
     check_weight_offload(plan);
     check_precision(plan.training.precision);
     check_adapters(plan);
+    check_frozen(plan);
     check_unequal_replicas(plan);
     check_extent(plan);
 }

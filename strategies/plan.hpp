@@ -32,6 +32,7 @@ enum class ContextExchange : std::uint8_t {
     p2p,         ///< keys and values go around a ring, beside attention of those that are there
     all_gather,  ///< each rank gathers all keys and values
     a2a,         ///< each rank gets all tokens of its share of the heads
+    a2a_p2p,     ///< ranks exchange heads in groups, and groups pass keys and values around a ring
 };
 
 /// How tokens get to their experts: Megatron-LM's moe-token-dispatcher-type.
@@ -89,6 +90,7 @@ struct Strategy {
     std::uint32_t data = 1;
     std::uint32_t context = 1;  ///< context-parallel-size: ranks among which the tokens of each sequence are divided
     ContextExchange context_exchange = ContextExchange::p2p;
+    std::uint32_t ulysses_degree = 1;  ///< of a2a_p2p: neighbouring context ranks that exchange heads
     /// expert-model-parallel-size: ranks among which the experts of a layer are divided. They are ranks of one data
     /// (and tensor) group; those that hold the same experts make up an expert-data group.
     std::uint32_t expert = 1;
@@ -179,9 +181,23 @@ struct Strategy {
 /// Formats whose operands are cast from 16 bits before each product.
 constexpr bool is_narrow(kernels::Dtype dtype) { return dtype == kernels::Dtype::fp8 || dtype == kernels::Dtype::fp4; }
 
+/// In what format gradients travel among data ranks: in that of their sums, or in another (gradient_wire.hpp).
+enum class GradientWire : std::uint8_t { as_summed, fp32, fp16, bf16 };
+
 struct Precision {
     kernels::Dtype compute = kernels::Dtype::bf16;      ///< weights and activations in the linear layers
     kernels::Dtype grad_reduce = kernels::Dtype::bf16;  ///< fp32 with accumulate-allreduce-grads-in-fp32
+    GradientWire wire = GradientWire::as_summed;        ///< DeepSpeed's communication_data_type
+
+    [[nodiscard]] kernels::Dtype on_the_wire() const {
+        switch (wire) {
+            case GradientWire::as_summed: break;
+            case GradientWire::fp32: return kernels::Dtype::fp32;
+            case GradientWire::fp16: return kernels::Dtype::fp16;
+            case GradientWire::bf16: return kernels::Dtype::bf16;
+        }
+        return grad_reduce;
+    }
 };
 
 /// How operands of fp8 products get their scales: Megatron-LM's fp8-recipe.
@@ -283,6 +299,8 @@ struct Training {
     /// Fine-tuning of adapters of this rank alone; 0: all weights are trained.
     std::uint32_t lora_rank = 0;
     LoraTargets lora_targets = LoraTargets::all_linear;
+    /// The embedding and so many of the first layers are not trained: no backward reaches them.
+    std::uint32_t frozen_layers = 0;
 
     [[nodiscard]] bool scales_loss() const { return precision.compute == kernels::Dtype::fp16; }
     /// Of a long training's steps those that change nothing: each window of a scale that has found its place ends with
@@ -347,8 +365,19 @@ struct Plan {
     [[nodiscard]] Mesh mesh() const {
         const std::uint32_t expert = expert_extent(), copies = groups_of_data();
         const TensorGrid grid = tensor_grid();
-        return {{grid.divides() ? 1 : strategy.tensor, grid.row, grid.column, grid.depth, strategy.context, expert,
-                 strategy.data / expert / copies, copies, strategy.pipeline}};
+        return {{grid.divides() ? 1 : strategy.tensor, grid.row, grid.column, grid.depth, context_heads(),
+                 strategy.context / context_heads(), expert, strategy.data / expert / copies, copies,
+                 strategy.pipeline}};
+    }
+    /// Of a ring's context ranks, so many neighbours that exchange heads lie along an axis of their own; 1: none do.
+    [[nodiscard]] std::uint32_t context_heads() const {
+        const bool apart =
+            strategy.context_exchange == ContextExchange::a2a_p2p && strategy.context % strategy.ulysses_degree == 0;
+        return apart ? strategy.ulysses_degree : 1;
+    }
+    /// All ranks that share sequences.
+    [[nodiscard]] AxisSet context_group() const {
+        return context_heads() > 1 ? AxisSet{Axis::context_heads, Axis::context} : AxisSet{Axis::context};
     }
     /// Tokens of a sequence, and of a micro-batch, that one rank holds.
     [[nodiscard]] std::uint32_t rank_seq(models::Sequence sequence = models::Sequence::only) const {
@@ -372,17 +401,17 @@ struct Plan {
     [[nodiscard]] AxisSet expert_group() const {
         AxisSet group{Axis::expert};
         if (strategy.tensor > 1 && !experts_split()) group = group | AxisSet{Axis::tensor};
-        return strategy.context > 1 && strategy.expert > 1 ? group | AxisSet{Axis::context} : group;
+        return strategy.context > 1 && strategy.expert > 1 ? group | context_group() : group;
     }
     [[nodiscard]] AxisSet expert_data_group() const {
         AxisSet group{Axis::data};
         if (groups_of_data() > 1) group = group | AxisSet{Axis::replica};
-        return strategy.context > 1 && strategy.expert == 1 ? group | AxisSet{Axis::context} : group;
+        return strategy.context > 1 && strategy.expert == 1 ? group | context_group() : group;
     }
     [[nodiscard]] AxisSet data_group() const {
         AxisSet group{Axis::data};
         if (groups_of_data() > 1) group = group | AxisSet{Axis::replica};
-        if (strategy.context > 1) group = group | AxisSet{Axis::context};
+        if (strategy.context > 1) group = group | context_group();
         if (tensor_grid().copies() > 1) group = group | AxisSet{Axis::tensor_depth};
         return expert_extent() > 1 ? group | AxisSet{Axis::expert} : group;
     }

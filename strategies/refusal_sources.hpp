@@ -44,6 +44,7 @@ enum class Source : std::uint8_t {
     engine_context,
     engine_buffers,
     pytorch_powersgd,
+    pytorch_hooks,
     colossal_groups,
     colossal_layers,
     dual_pipe,

@@ -30,30 +30,47 @@ struct Parts {
 };
 
 /// Whether a layer is one of those that recomputation is about.
-bool repeats(const models::Layer& layer) { return layer.part == Part::body || layer.part == Part::further; }
+bool repeats(const models::Layer& layer) {
+    return !layer.frozen && (layer.part == Part::body || layer.part == Part::further);
+}
 bool runs_again(const models::Layer& layer, const Strategy& strategy) {
     return repeats(layer) && strategy.recompute == Recompute::full;
 }
 
-/// A type for each of the body's that stands among those layers at its ends whose products stay in 16 bits.
+/// A type of its own, by name and with `mark`, for each type of the nodes that `among` accepts.
+template <class Among>
+void set_apart(models::Model& model, const char* name, bool models::Layer::*mark, Among among) {
+    std::map<std::uint32_t, std::uint32_t> apart;  // by type
+    for (std::uint32_t node = 0; node < model.nodes.size(); ++node) {
+        if (!among(node)) continue;
+        const auto [place, fresh] = apart.try_emplace(model.nodes[node].layer, model.layers.size());
+        if (fresh) {
+            models::Layer layer = model.layers[model.nodes[node].layer];
+            layer.name += name;
+            layer.*mark = true;
+            model.layers.push_back(std::move(layer));
+        }
+        model.nodes[node].layer = place->second;
+    }
+}
+
+/// Those layers of the body's ends whose products stay in 16 bits.
 void keep_ends_wide(models::Model& model, const Training& training) {
     if (!is_narrow(training.precision.compute)) return;
     const Parts parts(model);
     const std::uint32_t first = std::min(parts.output, parts.body + training.first_layers_in_bf16),
                         last =
                             std::max(parts.body, parts.output - std::min(parts.output, training.last_layers_in_bf16));
-    std::map<std::uint32_t, std::uint32_t> wide;  // by type
-    for (std::uint32_t node = parts.body; node < parts.output; ++node) {
-        if (node >= first && node < last) continue;
-        const auto [place, fresh] = wide.try_emplace(model.nodes[node].layer, model.layers.size());
-        if (fresh) {
-            models::Layer layer = model.layers[model.nodes[node].layer];
-            layer.name += " in 16 bits";
-            layer.in_16_bits = true;
-            model.layers.push_back(std::move(layer));
-        }
-        model.nodes[node].layer = place->second;
-    }
+    set_apart(model, " in 16 bits", &models::Layer::in_16_bits, [&](std::uint32_t node) {
+        return node >= parts.body && node < parts.output && (node < first || node >= last);
+    });
+}
+
+void freeze(models::Model& model, const Training& training) {
+    if (training.frozen_layers == 0) return;
+    const Parts parts(model);
+    set_apart(model, ", frozen", &models::Layer::frozen,
+              [&](std::uint32_t node) { return node < parts.body + training.frozen_layers; });
 }
 
 /// Of each two types of the body's layers.
@@ -73,9 +90,15 @@ const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
     return types[static_cast<std::size_t>(&model.layer(layer) - model.layers.data())];
 }
 
+models::Model model_of(const Plan& plan) {
+    models::Model model = models::build(plan.model);
+    keep_ends_wide(model, plan.training);
+    freeze(model, plan.training);
+    return model;
+}
+
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan) {
-    ModelBlocks blocks{.model = models::build(plan.model)};
-    keep_ends_wide(blocks.model, plan.training);
+    ModelBlocks blocks{.model = model_of(plan)};
     const Recompute recompute = plan.strategy.recompute;
     const Backwards backwards = schedule_of(plan.strategy.schedule).backwards;
     const Again rest = recompute == Recompute::full ? Again(Recompute::none) : plan.strategy.again();
@@ -121,6 +144,7 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
             stage.replicated_parameters += layer.blocks->replicated_parameters;
             stage.expert_parameters += layer.blocks->expert_parameters;
             stage.frozen_parameters += layer.blocks->frozen_parameters;
+            stage.frozen_expert_parameters += layer.blocks->frozen_expert_parameters;
             const std::uint32_t experts = strategy.split_classes > 1 ? 1 : plan.model.experts / strategy.expert;
             stage.tensors += layer.blocks->tensors + experts * layer.blocks->expert_tensors;
         }

@@ -27,6 +27,8 @@ struct ModelBlocks {
     PairBlocks pairs = {};  ///< of the body's layers, where exchanges of experts run beside another micro-batch
     std::uint64_t word_embedding_parameters = 0;  ///< per rank; exchanged between first and last stage when tied
 };
+/// The plan's model, with types of their own for layers whose products stay in 16 bits and for those that are frozen.
+models::Model model_of(const Plan& plan);
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan);
 
 /// A layer on a stage: its blocks and its index among the model's nodes, from 0 for the first of the body (of a decoder
@@ -41,15 +43,19 @@ struct PlacedLayer {
 struct Stage {
     std::uint32_t index = 0;
     std::vector<std::vector<PlacedLayer>> chunks;
-    std::uint64_t parameters = 0;             ///< this rank's
-    std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
-    std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
-    std::uint64_t frozen_parameters = 0;      ///< beside `parameters`: without gradients and states
-    std::uint32_t tensors = 0;                ///< that this rank's parameters are
+    std::uint64_t parameters = 0;                ///< this rank's
+    std::uint64_t replicated_parameters = 0;     ///< of these, those that every tensor rank holds
+    std::uint64_t expert_parameters = 0;         ///< of `parameters`, those of experts
+    std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
+    std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
+    std::uint32_t tensors = 0;                   ///< that this rank's parameters are
 
     /// Those of experts, or all others.
     [[nodiscard]] std::uint64_t parameters_of(bool experts) const {
         return experts ? expert_parameters : parameters - expert_parameters;
+    }
+    [[nodiscard]] std::uint64_t frozen_of(bool experts) const {
+        return experts ? frozen_expert_parameters : frozen_parameters - frozen_expert_parameters;
     }
 };
 /// Runs of the graph's order, nodes of its body divided as stage_split.hpp says.

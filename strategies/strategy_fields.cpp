@@ -37,7 +37,7 @@ constexpr auto tensor_modes = [] {
     return words;
 }();
 constexpr std::array exchanges{word("p2p", ContextExchange::p2p), word("all_gather", ContextExchange::all_gather),
-                               word("a2a", ContextExchange::a2a)};
+                               word("a2a", ContextExchange::a2a), word("a2a+p2p", ContextExchange::a2a_p2p)};
 static_assert(exchanges.size() == enumerators<ContextExchange>);
 constexpr std::array dispatchers{word("alltoall", Dispatcher::alltoall), word("allgather", Dispatcher::allgather),
                                  word("flex", Dispatcher::flex)};
@@ -102,8 +102,12 @@ constexpr std::array of_strategy{
         .published = "cp"}),
     field<&Strategy::context_exchange>({.name = "cp_comm_type", .words = exchanges,
         .help = "p2p: keys and values around a ring, beside attention; all_gather: all of them at once; a2a: all "
-                "tokens of a share of the heads (Ulysses).",
+                "tokens of a share of the heads (Ulysses); a2a+p2p: heads among ulysses_degree neighbours, keys and "
+                "values around a ring of these groups.",
         .origin = "arXiv:2310.01889; Jacobs et al. 2023, arXiv:2309.14509; Llama 3, arXiv:2407.21783"}),
+    field<&Strategy::ulysses_degree>({.name = "ulysses_degree", .min = 1, .max = max_parallel,
+        .help = "Of a2a+p2p: neighbouring context ranks that exchange heads; the groups of them form the ring.",
+        .origin = "Fang and Zhao 2024, arXiv:2405.07719; Megatron-LM (hierarchical-context-parallel-sizes)"}),
     field<&Strategy::expert>({.name = "expert", .min = 1, .max = max_parallel,
         .help = "Ranks among which the experts of a layer are divided, taken from those of data (and tensor).",
         .others = {megatron("expert_model_parallel_size")},

@@ -51,6 +51,9 @@ static_assert(memory_formats.size() == enumerators<MemoryFormat>);
 constexpr std::array lora_targets{word("all-linear", LoraTargets::all_linear),
                                   word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv)};
 static_assert(lora_targets.size() == enumerators<LoraTargets>);
+constexpr std::array wires{word("as_summed", GradientWire::as_summed), word("fp32", GradientWire::fp32),
+                           word("fp16", GradientWire::fp16), word("bf16", GradientWire::bf16)};
+static_assert(wires.size() == enumerators<GradientWire>);
 constexpr std::array reduced{word("fp32", Dtype::fp32), word("fp16", Dtype::fp16), word("bf16", Dtype::bf16)};
 
 // clang-format off
@@ -75,6 +78,10 @@ constexpr std::array of_training{
     field<&Training::precision, &Precision::grad_reduce>({.name = "grad_reduce_precision", .words = reduced,
         .help = "In which gradients are summed.", .when_absent = "fp32; fp16 under fp16",
         .others = {megatron("accumulate_allreduce_grads_in_fp32", "\"fp32\"")}}),
+    field<&Training::precision, &Precision::wire>({.name = "communication_data_type", .words = wires,
+        .help = "In which data ranks exchange gradients; another than they are summed in is cast to before and from "
+                "behind.",
+        .origin = "DeepSpeed; PyTorch (fp16_compress_hook, bf16_compress_hook); Horovod (Compression.fp16)"}),
     field<&Training::loss_scaling, &LossScaling::constant>({.name = "loss_scale", .min = 0, .max = 0x1p50,
         .help = "fp16: what the loss is multiplied by; 0: dynamic, by the next four.",
         .origin = "Megatron-LM; DeepSpeed (fp16.loss_scale)"}),
@@ -176,6 +183,9 @@ constexpr std::array of_training{
     field<&Training::lora_targets>({.name = "lora_target_modules", .words = lora_targets,
         .help = "Linear layers that have adapters: all of a block, attention's two, or its first.",
         .origin = "arXiv:2106.09685, section 7.1"}),
+    field<&Training::frozen_layers>({.name = "frozen_layers", .min = 0, .max = max_layers_in_bf16,
+        .help = "The embedding and so many of the first layers are not trained, and have no backward.",
+        .origin = "Howard and Ruder 2018, arXiv:1801.06146; PyTorch (requires_grad_(False))"}),
 };
 static_assert(of_training.size() == documents::members_of<Training> - 2 + documents::members_of<Precision> +
                                           documents::members_of<LossScaling>,

@@ -43,8 +43,8 @@ std::uint64_t WeightGathers::parameters(const Visit& visit, bool experts) const 
     std::uint64_t sum = 0;
     for (const PlacedLayer& layer : layers(visit)) {
         const LayerBlocks& blocks = *layer.blocks;
-        sum += experts ? blocks.expert_parameters
-                       : blocks.parameters + blocks.frozen_parameters - blocks.expert_parameters;
+        const std::uint64_t of_experts = blocks.expert_parameters + blocks.frozen_expert_parameters;
+        sum += experts ? of_experts : blocks.parameters + blocks.frozen_parameters - of_experts;
     }
     return sum;
 }
@@ -67,6 +67,7 @@ void WeightGathers::ask_up_to(std::size_t end) {
 /// What logits read as well is gathered for the first forward and stays until the backward that nothing follows.
 void WeightGathers::gather(std::size_t number) {
     const Visit& visit = visits_[number];
+    if (!visit.reads) return;
     std::vector<BufferId>& gathered = gathered_[number];
     if (visit.follows) {
         gathered = gathered_[number - 1];
@@ -109,7 +110,7 @@ void WeightGathers::bring(std::size_t visit) {
 
 /// Shares are of dense layers alone (check_weight_offload).
 void WeightGathers::fetch(std::size_t number, bool read) {
-    if (number >= visits_.size() || visits_[number].there) return;
+    if (number >= visits_.size() || visits_[number].there || !visits_[number].reads) return;
     const std::size_t ahead = read ? ArrivingShares::reads_ahead : ArrivingShares::copies_ahead;
     const Visit& visit = visits_[number];
     const std::uint64_t weights = parameters(visit, false) + parameters(visit, true);

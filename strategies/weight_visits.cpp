@@ -60,6 +60,12 @@ bool lends_words(const Stage& stage) {
     });
 }
 
+bool has_backward(const std::vector<PlacedLayer>& chunk, std::pair<std::size_t, std::size_t> unit) {
+    return std::any_of(chunk.begin() + static_cast<std::ptrdiff_t>(unit.first),
+                       chunk.begin() + static_cast<std::ptrdiff_t>(unit.second),
+                       [](const PlacedLayer& placed) { return placed.blocks->has_backward(); });
+}
+
 }  // namespace
 
 std::vector<Visit> weight_visits(const Plan& plan, const Stage& stage, std::span<const Slot> slots) {
@@ -71,6 +77,7 @@ std::vector<Visit> weight_visits(const Plan& plan, const Stage& stage, std::span
     for (const auto& chunk : stage.chunks) units.push_back(units_of(plan, chunk));
     const auto visit = [&](const Slot& slot, std::pair<std::size_t, std::size_t> of) {
         Visit next{&slot, of.first, of.second};
+        next.reads = slot.work == SlotWork::forward || has_backward(stage.chunks[slot.chunk], of);
         next.first = keeps_secondary(plan) && met.insert({slot.chunk, of.first}).second;
         if (!visits.empty()) {
             const Visit& before = visits.back();

@@ -22,6 +22,7 @@ struct Visit {
     /// Where logits read the word embedding too, the first layer's stay always: FSDP's root is not freed behind the
     /// forward (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard).
     bool stays = false, there = false;
+    bool reads = true;     ///< false: a backward of layers that have none
     bool first = false;    ///< of its unit in a program, where a secondary partition is kept (zero_plus_plus.hpp)
     bool follows = false;  ///< the visit before is its unit's, whose weights are handed on
 

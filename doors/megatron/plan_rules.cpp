@@ -66,15 +66,31 @@ std::pair<std::string, bool> kind_of_exchange(const nlohmann::json& value) {
     return {kinds.front(), std::ranges::count(kinds, kinds.front()) == std::ssize(kinds)};
 }
 
+/// Of two levels the first exchanges heads; one of one rank leaves the other alone.
+void read_degree(const Givens& given, const Origin& exchange, Draft& draft) {
+    const Given* const sizes = given.find("hierarchical_context_parallel_sizes");
+    const std::vector<std::string> levels = sizes == nullptr ? std::vector<std::string>() : words_of(sizes->value);
+    if (levels.size() != 2)
+        return draft.findings.refuse(
+            exchange.place, exchange.name,
+            fmt::format("a2a+p2p has two levels of context ranks, and {} are given", levels.size()),
+            "give hierarchical_context_parallel_sizes two numbers");
+    if (levels[0] == "1" || levels[1] == "1")
+        return draft.set("/strategy/cp_comm_type", levels[0] == "1" ? "p2p" : "a2a", sizes->origin);
+    set_key("/strategy/ulysses_degree", {sizes->name, nlohmann::json(levels[0]), sizes->origin}, draft);
+}
+
 void read_context(const Givens& given, Draft& draft) {
     if (draft.whole("/strategy/context", 1) == 1) return;
     const Given* const said = given.find("cp_comm_type");
     if (said == nullptr) return;
     const auto [first, alike] = kind_of_exchange(said->value);
-    if (!alike || (first != "p2p" && first != "all_gather" && first != "a2a"))
+    if (!alike || (first != "p2p" && first != "all_gather" && first != "a2a" && first != "a2a+p2p"))
         return draft.findings.refuse(said->origin.place, said->origin.name,
-                                     "this exchange among context ranks is not modelled yet", "p2p, all_gather or a2a");
+                                     "this exchange among context ranks is not modelled yet",
+                                     "p2p, all_gather, a2a or a2a+p2p");
     draft.set("/strategy/cp_comm_type", first, said->origin);
+    if (first == "a2a+p2p") read_degree(given, said->origin, draft);
 }
 
 /// DeepSpeed's own sequence parallelism exchanges heads (Ulysses).

@@ -130,9 +130,10 @@ std::shared_ptr<const LayerTable> LayerTables::find(const Plan& plan, const Pric
 /// Works out anew what has changed since the plan before.
 void Bounds::shape(const Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
-    const std::array<std::uint32_t, 13> key{s.tensor,
+    const std::array<std::uint32_t, 14> key{s.tensor,
                                             s.context,
                                             static_cast<std::uint32_t>(s.context_exchange),
+                                            s.ulysses_degree,
                                             s.pipeline,
                                             s.data,
                                             s.expert,

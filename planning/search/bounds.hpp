@@ -60,7 +60,7 @@ private:
     };
     /// What the rows before `placement`, that one included, decide.
     struct Shape {
-        std::array<std::uint32_t, 13> key{};
+        std::array<std::uint32_t, 14> key{};
         std::shared_ptr<const LayerTable> layers;
         double through = 0;  ///< until the first stage's last backward has ended, by the stage that takes longest
         double host = 0;     ///< of the stage whose host is busiest

@@ -71,6 +71,7 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
     return {s.tensor,
             s.context,
             static_cast<std::uint32_t>(s.context_exchange),
+            s.ulysses_degree,
             plan.training.micro_batch,
             s.expert,
             s.expert_tensor,

@@ -36,7 +36,8 @@ class LayerTable {
 public:
     /// Everything that decides it.
     using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
-                           std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint8_t>;
+                           std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
+                           std::uint8_t>;
     static Key key(const strategies::Plan& plan);
 
     /// prices must have been placed for the plan. kind: of GPU, as Prices::on() has it; none: the least of all kinds.

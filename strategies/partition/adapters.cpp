@@ -42,10 +42,17 @@ void forget(Piece& piece) {
 void freeze(Piece& piece) {
     std::erase_if(piece.backward, [](const Work& work) { return work.of_weights; });
     piece.frozen_parameters = piece.parameters;
-    piece.parameters = piece.replicated_parameters = 0;
+    piece.frozen_expert_parameters = piece.expert_parameters;
+    piece.parameters = piece.replicated_parameters = piece.expert_parameters = 0;
     piece.saved_bytes -= piece.weight_saved_bytes;
     piece.input_bytes = piece.weight_saved_bytes = piece.output_gradient_bytes = 0;
     if (piece.name == "embedding") forget(piece);
+}
+
+/// What has no gradient cannot be executed yet.
+void freeze_weights(LayerFlow& flow) {
+    flow.complete = false;
+    for (Parameter& parameter : flow.parameters) parameter.trained = false;
 }
 
 /// rank: of the adapter. Its products are in the format of activations, beside fp8 ones too.
@@ -82,7 +89,7 @@ void add_adapter(Piece& piece, const Plan& plan, std::uint32_t rank, std::uint64
 }  // namespace
 
 void train_adapters_alone(ShardedLayer& layer, const Plan& plan) {
-    layer.flow.complete = false;
+    freeze_weights(layer.flow);
     const bool is_input = layer.pieces.front().name == "embedding";
     for (Piece& piece : layer.pieces) {
         const std::uint64_t input_bytes = piece.weight_saved_bytes;
@@ -90,6 +97,14 @@ void train_adapters_alone(ShardedLayer& layer, const Plan& plan) {
         if (has_adapter(piece.name, plan.training.lora_targets))
             add_adapter(piece, plan, plan.training.lora_rank, input_bytes);
         if (is_input) forget(piece);
+    }
+}
+
+void freeze_all(ShardedLayer& layer) {
+    freeze_weights(layer.flow);
+    for (Piece& piece : layer.pieces) {
+        freeze(piece);
+        forget(piece);
     }
 }
 

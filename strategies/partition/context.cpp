@@ -18,11 +18,11 @@ using kernels::PointwiseKind;
 
 class ExchangeSharder : ContextSharder {
 public:
-    ExchangeSharder(LayerStream& stream, const AttentionShape& shape, Piece& piece)
-        : ContextSharder(stream, shape, piece) {}
+    ExchangeSharder(LayerStream& stream, const SharedCore& core, Piece& piece) : ContextSharder(stream, core, piece) {}
 
     void gathered();
-    void by_heads();
+    /// ring: groups of ranks that exchange heads among them, and pass keys and values on.
+    void by_heads(std::uint32_t ring);
 
 private:
     /// Copies that bring parts of tokens, or of heads, next to each other; `whole` counts the tokens of all ranks.
@@ -30,24 +30,17 @@ private:
         pass(list, name, PointwiseKind::transpose, s_.tokens() * (whole ? ranks_ : 1), heads * s_.kernel_dim());
     }
 
-    /// Over all tokens of a rank's share of the heads.
-    [[nodiscard]] Attention core(bool backward) const {
-        Attention a = kernel(backward, s_.seq * ranks_, s_.seq * ranks_, s_.causal);
-        a.heads /= ranks_;
-        a.kv_heads /= ranks_;
-        return a;
-    }
     /// Queries, keys or values, or gradients of them: their heads, and where they lie in a token's packed row.
     struct Part {
         std::uint32_t heads;
         std::uint64_t first;
-        Table spread, order, back;
+        Table spread, back;
     };
     [[nodiscard]] std::array<Part, 3> parts() const {
         using enum Table;
-        return {Part{s_.heads, 0, spread_queries, order_queries, return_queries},
-                Part{s_.kv_heads, s_.heads, spread_keys, order_keys, return_keys},
-                Part{s_.kv_heads, std::uint64_t{s_.heads} + s_.kv_heads, spread_keys, order_keys, return_keys}};
+        return {Part{s_.heads, 0, spread_queries, return_queries},
+                Part{s_.kv_heads, s_.heads, spread_keys, return_keys},
+                Part{s_.kv_heads, std::uint64_t{s_.heads} + s_.kv_heads, spread_keys, return_keys}};
     }
     /// Rows of one head of all of a rank's tokens, and their elements.
     [[nodiscard]] std::uint64_t rows(std::uint64_t heads) const { return s_.tokens() * heads; }
@@ -66,8 +59,11 @@ private:
         list.back().detail = {{sent, arrived}};
         return arrived;
     }
-    void heads_forward();
-    void heads_backward();
+    void heads_meet(View packed);
+    void results_return(View result);
+    void gradients_meet(View of_result);
+    void gradients_return(View of_packed);
+    void attend(const SharedCore& core);
 
     /// Of all ranks' keys, or values, where they are gathered.
     [[nodiscard]] std::uint64_t all_keys() const { return s_.tokens() * ranks_ * keys_width(); }
@@ -81,8 +77,6 @@ private:
     std::array<View, 2> gather(List& list);
     void scatter(List& list, ValueId gradients);
     void order_parts(List& list, Table table, View from, View to);
-
-    std::array<View, 5> attended_{};  ///< of exchanged heads: queries, keys, values, results, log-sum-exps
 };
 
 /// Llama 3 (arXiv:2407.21783, section 3.3.2): keys and values are gathered, in the backward once more; each of a rank's
@@ -183,46 +177,47 @@ void ExchangeSharder::look_up(List& list, const char* name, std::uint64_t heads,
     list.back().detail = {{table, from, to}, launch};
 }
 
-void ExchangeSharder::heads_forward() {
+/// Brings all tokens of the group's ranks together, and a share of the heads: the packed rows that attention takes.
+void ExchangeSharder::heads_meet(View packed) {
     List& list = piece_.forward;
-    std::size_t number = 0;
+    const View all = fresh(packed_heads(), false);
     for (const Part& part : parts()) {
-        const View sent = fresh(part.heads, false), whole = fresh(part.heads, false);
+        const View sent = fresh(part.heads, false);
         look_up(list, "order heads", part.heads, table(part.spread, part.heads), {packed_, part.first * s_.head_dim},
                 sent);
-        const View arrived = exchanged(list, "exchange heads", part.heads, sent, fresh(part.heads, false));
-        look_up(list, "order tokens", part.heads, table(part.order, part.heads), arrived, whole);
-        attended_[number++] = whole;
+        exchanged(list, "exchange heads", part.heads, sent, {all.value, elements(part.first)});
     }
-    attended_[3] = fresh(s_.heads, false);
-    attended_[4] = {stream_.flow.activation(kernels::Format::fp32, rows(s_.heads))};
-    list.push_back({.name = "attention", .what = core(false), .detail = {{attended_.begin(), attended_.end()}}});
+    const View places = table(Table::order_packed, packed_heads());
+    for (const Part& part : parts())
+        look_up(list, "order tokens", part.heads, {places.value, rows(part.first)}, all,
+                {packed.value, elements(part.first)});
+}
+
+void ExchangeSharder::results_return(View result) {
+    List& list = piece_.forward;
     const View sent = fresh(s_.heads, false);
-    look_up(list, "order heads", s_.heads, table(Table::return_queries, s_.heads), attended_[3], sent);
+    look_up(list, "order heads", s_.heads, table(Table::return_results, s_.heads), result, sent);
     const View arrived = exchanged(list, "exchange results", s_.heads, sent, fresh(s_.heads, false));
     look_up(list, "order tokens", s_.heads, table(Table::join_results, s_.heads), arrived, {result_});
 }
 
-/// The copies that leave a packed row in its place come last: each has some of its heads.
-void ExchangeSharder::heads_backward() {
+void ExchangeSharder::gradients_meet(View of_result) {
     List& list = piece_.backward;
-    const View sent = fresh(s_.heads, true), whole = fresh(s_.heads, true);
+    const View sent = fresh(s_.heads, true);
     look_up(list, "order heads", s_.heads, table(Table::spread_results, s_.heads), {stream_.flow.gradient_of(result_)},
             sent);
     const View arrived = exchanged(list, "exchange result gradients", s_.heads, sent, fresh(s_.heads, true));
-    look_up(list, "order tokens", s_.heads, table(Table::order_queries, s_.heads), arrived, whole);
-    std::vector<View> operands(attended_.begin(), attended_.end());
-    operands.push_back(whole);
-    std::vector<View> gradients;
-    for (const Part& part : parts()) gradients.push_back(fresh(part.heads, true));
-    operands.insert(operands.end(), gradients.begin(), gradients.end());
-    list.push_back({.name = "attention backward", .what = core(true), .detail = {std::move(operands)}});
+    look_up(list, "order tokens", s_.heads, table(Table::order_results, s_.heads), arrived, of_result);
+}
 
+/// The copies that leave a packed row in its place come last: each has some of its heads.
+void ExchangeSharder::gradients_return(View of_packed) {
+    List& list = piece_.backward;
     const View all = fresh(packed_heads(), true);
-    std::size_t number = 0;
     for (const Part& part : parts()) {
         const View leaving = fresh(part.heads, true);
-        look_up(list, "order heads", part.heads, table(part.back, part.heads), gradients[number++], leaving);
+        look_up(list, "order heads", part.heads, table(part.back, part.heads),
+                {of_packed.value, part.first / ranks_ * s_.head_dim}, leaving);
         exchanged(list, "exchange gradients", part.heads, leaving, {all.value, elements(part.first)});
     }
     const View places = table(Table::join_packed, packed_heads());
@@ -231,22 +226,71 @@ void ExchangeSharder::heads_backward() {
                 {stream_.flow.gradient_of(packed_), elements(part.first)});
 }
 
+/// One kernel each way over all tokens of a rank's heads.
+void ExchangeSharder::attend(const SharedCore& core) {
+    const AttentionShape& s = core.shape;
+    const ValueId lse = stream_.flow.activation(kernels::Format::fp32, s.tokens() * s.heads);
+    const std::uint64_t keys = s.query_row(), values = keys + std::uint64_t{s.kv_heads} * s.head_dim;
+    std::vector<View> operands{{core.packed}, {core.packed, keys}, {core.packed, values}, {core.result}, {lse}};
+    Launch launch;
+    launch.settings.row_stride = std::uint64_t{s.heads + 2 * s.kv_heads} * s.head_dim;
+    const Attention forward{s.dtype, false, s.causal, s.batch, s.seq, s.heads, s.kv_heads, s.kernel_dim()};
+    Attention priced = forward;
+    priced.key_seq = s.seq;
+    if (s.causal) priced.window = s.window_in(s.seq);
+    piece_.forward.push_back({.name = "attention", .what = priced, .detail = {operands, launch}});
+    const ValueId gradient = stream_.flow.gradient_of(core.packed);
+    operands.insert(operands.end(),
+                    {{stream_.flow.gradient_of(core.result)}, {gradient}, {gradient, keys}, {gradient, values}});
+    priced.backward = true;
+    piece_.backward.push_back({.name = "attention backward", .what = priced, .detail = {std::move(operands), launch}});
+    piece_.saved_bytes = s.qkv_bytes() + s.lse_bytes();
+    piece_.working_bytes = s.qkv_bytes();
+}
+
 /// DeepSpeed-Ulysses (Jacobs et al. 2023, arXiv:2309.14509): each rank has all tokens of its share of the heads while
 /// attention runs, and brings results back. A copy makes the parts that leave contiguous, another orders what came.
-void ExchangeSharder::by_heads() {
-    heads_forward();
-    heads_backward();
-    piece_.saved_bytes = s_.qkv_bytes() + s_.result_bytes() + s_.lse_bytes();  // as the kernel took them
-    piece_.working_bytes = 2 * s_.qkv_bytes();
+/// Where more ranks share the sequence than exchange heads (Fang and Zhao 2024, arXiv:2405.07719; TransformerEngine's
+/// a2a+p2p) the groups that do form a ring, as if each were one rank of it.
+void ExchangeSharder::by_heads(std::uint32_t ring) {
+    SharedCore core{s_, ring, {Axis::context}, no_value, no_value};
+    core.shape.seq *= ranks_;
+    core.shape.keys *= ranks_;
+    core.shape.heads /= ranks_;
+    core.shape.kv_heads /= ranks_;
+    core.packed = fresh(packed_heads(), false).value;
+    core.result = fresh(s_.heads, false).value;
+    heads_meet({core.packed});
+    gradients_meet({stream_.flow.gradient_of(core.result)});
+    if (ring > 1)
+        shard_as_ring(stream_, core, piece_);
+    else
+        attend(core);
+    results_return({core.result});
+    gradients_return({stream_.flow.gradient_of(core.packed)});
+    piece_.saved_bytes += s_.result_bytes();  // as attention left them
+    piece_.working_bytes += s_.qkv_bytes();
 }
 
 }  // namespace
 
 void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece& piece) {
-    switch (stream.plan.strategy.context_exchange) {
-        case ContextExchange::p2p: return shard_as_ring(stream, shape, piece);
-        case ContextExchange::all_gather: return ExchangeSharder(stream, shape, piece).gathered();
-        case ContextExchange::a2a: return ExchangeSharder(stream, shape, piece).by_heads();
+    const Plan& plan = stream.plan;
+    SharedCore core{shape,
+                    plan.strategy.context,
+                    {Axis::context},
+                    stream.value,
+                    stream.activation(shape.tokens() * shape.result_row())};
+    stream.value = core.result;
+    const std::uint32_t exchanging = plan.context_heads();
+    switch (plan.strategy.context_exchange) {
+        case ContextExchange::p2p: return shard_as_ring(stream, core, piece);
+        case ContextExchange::all_gather: return ExchangeSharder(stream, core, piece).gathered();
+        case ContextExchange::a2a: return ExchangeSharder(stream, core, piece).by_heads(1);
+        case ContextExchange::a2a_p2p:
+            core.ranks = exchanging;
+            core.group = {Axis::context_heads};
+            return ExchangeSharder(stream, core, piece).by_heads(plan.strategy.context / exchanging);
     }
 }
 

@@ -8,17 +8,25 @@
 
 namespace orrery::strategies {
 
+/// Attention that `ranks` of a group share: its shape on one of them, the rows of queries, keys and values that it
+/// takes, and of results that it leaves.
+struct SharedCore {
+    AttentionShape shape;
+    std::uint32_t ranks;
+    AxisSet group;
+    ValueId packed, result;
+};
+
 class ContextSharder {
 protected:
-    ContextSharder(LayerStream& stream, const AttentionShape& shape, Piece& piece)
+    ContextSharder(LayerStream& stream, const SharedCore& core, Piece& piece)
         : stream_(stream),
-          s_(shape),
+          s_(core.shape),
           piece_(piece),
-          ranks_(stream.plan.strategy.context),
-          packed_(stream.value),
-          result_(stream.activation(shape.tokens() * shape.result_row())) {
-        stream.value = result_;
-    }
+          ranks_(core.ranks),
+          group_(core.group),
+          packed_(core.packed),
+          result_(core.result) {}
 
     using List = std::vector<Work>;
 
@@ -35,7 +43,7 @@ protected:
     }
     void exchange(List& list, const char* name, kernels::CollectiveKind kind, std::uint64_t bytes,
                   std::uint8_t raises = 0) const {
-        list.push_back({.name = name, .what = LayerCollective{kind, bytes, {Axis::context}}, .raises = raises});
+        list.push_back({.name = name, .what = LayerCollective{kind, bytes, group_}, .raises = raises});
     }
     [[nodiscard]] std::uint32_t window() const { return s_.window_in(std::uint64_t{s_.seq} * ranks_); }
     /// Whether kernels can be given it: keys and values are as wide as each other.
@@ -62,13 +70,14 @@ protected:
     }
 
     LayerStream& stream_;
-    const AttentionShape& s_;
+    AttentionShape s_;
     Piece& piece_;
     std::uint32_t ranks_;
+    AxisSet group_;
     ValueId packed_, result_;  ///< what the piece takes, and what it leaves
 };
 
 /// Keys and values passed around a ring.
-void shard_as_ring(LayerStream& stream, const AttentionShape& shape, Piece& piece);
+void shard_as_ring(LayerStream& stream, const SharedCore& core, Piece& piece);
 
 }  // namespace orrery::strategies

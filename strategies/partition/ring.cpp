@@ -15,8 +15,7 @@ using kernels::PointwiseKind;
 
 class RingSharder : ContextSharder {
 public:
-    RingSharder(LayerStream& stream, const AttentionShape& shape, Piece& piece)
-        : ContextSharder(stream, shape, piece) {}
+    RingSharder(LayerStream& stream, const SharedCore& core, Piece& piece) : ContextSharder(stream, core, piece) {}
 
     void shard() {
         if (executable()) take_tensors();
@@ -201,8 +200,8 @@ void RingSharder::sum_gradients(std::uint32_t k, std::uint8_t needs) {
 
 }  // namespace
 
-void shard_as_ring(LayerStream& stream, const AttentionShape& shape, Piece& piece) {
-    RingSharder(stream, shape, piece).shard();
+void shard_as_ring(LayerStream& stream, const SharedCore& core, Piece& piece) {
+    RingSharder(stream, core, piece).shard();
 }
 
 }  // namespace orrery::strategies

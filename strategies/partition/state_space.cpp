@@ -69,8 +69,8 @@ private:
     void exchange(List& list, std::uint64_t width) const {
         if (context_ == 1) return;
         list.push_back({.name = "mixer exchange",
-                        .what = LayerCollective{
-                            CollectiveKind::all_to_all, stream_.tokens * width * stream_.bytes, {Axis::context}}});
+                        .what = LayerCollective{CollectiveKind::all_to_all, stream_.tokens * width * stream_.bytes,
+                                                stream_.plan.context_group()}});
     }
     /// Of what the first product leaves for a token.
     [[nodiscard]] std::uint64_t projected() const { return shape_.inner() + shape_.convolved() + shape_.heads; }

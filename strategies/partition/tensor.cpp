@@ -267,39 +267,23 @@ Dtype activation_dtype(const Plan& plan) {
 
 Dtype residual_dtype(const Plan& plan) { return in_fp32(plan, plan.training.fp32_residual_connection); }
 
-std::uint64_t ShardedLayer::saved_bytes() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.saved_bytes; });
+namespace {
+std::uint64_t sum_of(const std::vector<Piece>& pieces, std::uint64_t Piece::*member) {
+    std::uint64_t sum = 0;
+    for (const Piece& piece : pieces) sum += piece.*member;
+    return sum;
 }
+}  // namespace
 
-std::uint64_t ShardedLayer::weight_saved_bytes() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.weight_saved_bytes; });
-}
-
-std::uint64_t ShardedLayer::output_gradient_bytes() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.output_gradient_bytes; });
-}
-
-std::uint64_t ShardedLayer::parameters() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.parameters; });
-}
-
-std::uint64_t ShardedLayer::replicated_parameters() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.replicated_parameters; });
-}
-
-std::uint64_t ShardedLayer::expert_parameters() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.expert_parameters; });
-}
-
-std::uint64_t ShardedLayer::frozen_parameters() const {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.frozen_parameters; });
+std::uint64_t ShardedLayer::saved_bytes() const { return sum_of(pieces, &Piece::saved_bytes); }
+std::uint64_t ShardedLayer::weight_saved_bytes() const { return sum_of(pieces, &Piece::weight_saved_bytes); }
+std::uint64_t ShardedLayer::output_gradient_bytes() const { return sum_of(pieces, &Piece::output_gradient_bytes); }
+std::uint64_t ShardedLayer::parameters() const { return sum_of(pieces, &Piece::parameters); }
+std::uint64_t ShardedLayer::replicated_parameters() const { return sum_of(pieces, &Piece::replicated_parameters); }
+std::uint64_t ShardedLayer::expert_parameters() const { return sum_of(pieces, &Piece::expert_parameters); }
+std::uint64_t ShardedLayer::frozen_parameters() const { return sum_of(pieces, &Piece::frozen_parameters); }
+std::uint64_t ShardedLayer::frozen_expert_parameters() const {
+    return sum_of(pieces, &Piece::frozen_expert_parameters);
 }
 
 bool ShardedLayer::borrows_words() const { return std::ranges::any_of(pieces, &Piece::borrows_words); }
@@ -421,7 +405,10 @@ ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
         name_modules(layer, layer.operators[i], from, stream);
     }
     finish(stream);
-    if (plan.training.lora_rank > 0) train_adapters_alone(out, plan);
+    if (layer.frozen)
+        freeze_all(out);
+    else if (plan.training.lora_rank > 0)
+        train_adapters_alone(out, plan);
     for (const models::Shape& input : layer.inputs) {
         const bool decodes = sequence_of(input) != sequence_of(first);
         stream.take(sequence_of(input));

@@ -57,11 +57,12 @@ struct Piece {
     /// Of these, those that every tensor rank holds: norms, biases after a reduction, position tables. Under sequence
     /// parallelism each rank sees only its tokens, so that their gradients must be summed over the tensor axis.
     std::uint64_t replicated_parameters = 0;
-    std::uint64_t expert_parameters = 0;  ///< of `parameters`: reduced over the expert-data group
-    std::uint64_t frozen_parameters = 0;  ///< beside `parameters`: without gradients and states
-    bool borrows_words = false;           ///< reads the word embedding, which another layer of this rank holds
-    ModuleSet part_of = {};               ///< of what selective recomputation names
-    ModuleSet takes = {};                 ///< of those that leave nothing (without_output): input_bytes are its result
+    std::uint64_t expert_parameters = 0;         ///< of `parameters`: reduced over the expert-data group
+    std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
+    std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
+    bool borrows_words = false;                  ///< reads the word embedding, which another layer of this rank holds
+    ModuleSet part_of = {};                      ///< of what selective recomputation names
+    ModuleSet takes = {};     ///< of those that leave nothing (without_output): input_bytes are its result
     bool host_waits = false;  ///< before its forward, for all that came before: of a layer's pieces one at most
 };
 
@@ -79,6 +80,7 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t replicated_parameters() const;
     [[nodiscard]] std::uint64_t expert_parameters() const;
     [[nodiscard]] std::uint64_t frozen_parameters() const;
+    [[nodiscard]] std::uint64_t frozen_expert_parameters() const;
     [[nodiscard]] bool borrows_words() const;
     /// The piece before which the host waits; pieces.size() where it never does.
     [[nodiscard]] std::size_t host_waits_before() const;
@@ -92,6 +94,8 @@ kernels::Dtype residual_dtype(const Plan& plan);
 
 /// Freezes the layer's weights and puts adapters beside its linear layers, where the plan trains those alone (LoRA).
 void train_adapters_alone(ShardedLayer& layer, const Plan& plan);
+/// Leaves the layer its forward.
+void freeze_all(ShardedLayer& layer);
 
 /// Throws nothing for a validated plan.
 ShardedLayer shard(const models::Layer& layer, const Plan& plan);

@@ -220,6 +220,13 @@ TEST(Megatron, ReadsContextRanks) {
     EXPECT_EQ(at(ring, "/strategy/data").get<int>() * 2, at(with("--context-parallel-size 1"), "/strategy/data"));
     EXPECT_EQ(at(with("--context-parallel-size 2 --cp-comm-type a2a"), "/strategy/cp_comm_type"), "a2a");
     EXPECT_EQ(at(with("--context-parallel-size 2 --cp-comm-type p2p p2p"), "/strategy/cp_comm_type"), "p2p");
+    const auto levels = [&](const std::string& sizes) {
+        return with("--context-parallel-size 8 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes " + sizes);
+    };
+    EXPECT_EQ(at(levels("2 4"), "/strategy/cp_comm_type"), "a2a+p2p");
+    EXPECT_EQ(at(levels("2 4"), "/strategy/ulysses_degree"), 2);
+    EXPECT_EQ(at(levels("1 8"), "/strategy/cp_comm_type"), "p2p");
+    EXPECT_EQ(at(levels("8 1"), "/strategy/cp_comm_type"), "a2a");
     EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type p2p a2a"), Verdict::refused, "--cp-comm-type"));
     EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type a2a+p2p"), Verdict::refused, "--cp-comm-type"));
     const Imported ulysses = with("--ds-sequence-parallel-size 4");

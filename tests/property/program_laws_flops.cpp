@@ -10,6 +10,7 @@
 
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
+#include "strategies/stage.hpp"
 #include "tests/property/laws.hpp"
 #include "tests/property/program_laws.hpp"
 
@@ -165,7 +166,7 @@ void flops_are_conserved(const BuiltCombination& of) {
     const Plan &plan = of.plan, one = on_one_rank(plan);
     const StepProgram alone = strategies::build(one);
     if (counts_as_mfu(plan)) {
-        const models::Model model = models::build(one.model);
+        const models::Model model = strategies::model_of(one);
         const std::uint32_t decoded = plan.training.decoder_seq;
         const double counted = decoded > 0
                                    ? models::model_flops(model, plan.training.micro_batch, plan.training.seq, decoded)

@@ -62,8 +62,9 @@ Replicas replicas(const Plan& plan, bool experts) {
     const Mesh mesh = plan.mesh();
     Replicas of;
     of.all = longer_than_one(mesh, {Axis::data, Axis::replica});
-    if (!experts) of.all = of.all | longer_than_one(mesh, {Axis::context, Axis::expert});
-    if (experts && plan.strategy.expert == 1) of.all = of.all | longer_than_one(mesh, {Axis::context});
+    if (!experts) of.all = of.all | longer_than_one(mesh, {Axis::context_heads, Axis::context, Axis::expert});
+    if (experts && plan.strategy.expert == 1)
+        of.all = of.all | longer_than_one(mesh, {Axis::context_heads, Axis::context});
     if (plan.strategy.tensor_mode == strategies::TensorMode::two_and_half_d)
         of.all = of.all | longer_than_one(mesh, {Axis::tensor_depth});
     if (runs_both_ways(plan)) of.all = of.all | longer_than_one(mesh, {Axis::opposite});
@@ -151,7 +152,7 @@ void require_reduced(const BuiltCombination& of, std::size_t number) {
         add_reduction(plan, static_cast<double>(own.dense), false, of.micro_batches.at(number), due);
         add_reduction(plan, static_cast<double>(own.experts), true, of.micro_batches.at(number), due);
     }
-    const double bytes = size_in_memory(plan.training.precision.grad_reduce);
+    const double bytes = size_in_memory(plan.training.precision.on_the_wire());
     moved_by(of.step, program, "gradient reduction", bytes).require_same(due, program.name);
 }
 
@@ -253,10 +254,28 @@ Copies copies_of(const Plan& plan) {
 
 /// Of the second products of experts, of which tensor ranks that split an expert each hold all.
 double expert_biases(const Plan& plan, const StepProgram& alone) {
-    if (!plan.model.linear_bias) return 0;
+    if (!plan.model.linear_bias || plan.training.lora_rank > 0) return 0;
     double layers = 0;
-    for (const strategies::LayerState& layer : alone.programs.front().state.layers) layers += layer.experts > 0 ? 1 : 0;
+    for (const strategies::LayerState& layer : alone.programs.front().state.layers) {
+        const bool trained = layer.layer >= static_cast<std::int32_t>(plan.training.frozen_layers);
+        layers += trained && layer.experts > 0 ? 1 : 0;
+    }
     return layers * plan.model.experts * plan.model.hidden;
+}
+
+/// Of the model by its operators, without the embedding and as many first layers of the body as are frozen.
+std::uint64_t trained_parameters(const Plan& plan) {
+    const models::Model model = models::build(plan.model);
+    std::uint64_t sum = models::parameters(model);
+    if (plan.training.frozen_layers == 0) return sum;
+    std::uint32_t body = 0;
+    for (const models::Node& node : model.nodes) {
+        const models::Layer& layer = model.layers[node.layer];
+        if (layer.part > models::Part::body) break;
+        if (layer.part == models::Part::body && body++ >= plan.training.frozen_layers) break;
+        sum -= models::parameters(layer);
+    }
+    return sum;
 }
 
 }  // namespace
@@ -272,9 +291,9 @@ void parameters_are_the_models(const BuiltCombination& of) {
     const Parameters alone = parameters_of(step.programs.front());
     const auto model = static_cast<double>(alone.dense + alone.experts);
     if (plan.training.lora_rank == 0)
-        require(alone.dense + alone.experts == models::parameters(models::build(one.model)),
+        require(alone.dense + alone.experts == trained_parameters(one),
                 fmt::format("{} parameters on one rank, {} of the model", alone.dense + alone.experts,
-                            models::parameters(models::build(one.model))));
+                            trained_parameters(one)));
     const Copies copies = copies_of(plan);
     double sum = 0;
     for (std::size_t p = 0; p < of.step.programs.size(); p += of.step.programs_of_stage()) {

@@ -108,7 +108,7 @@ sim::Prediction sample_prediction(std::uint32_t stages) {
     p.scale_factor = 0.93;
     p.scale_base_gpus = 8 * stages;
     p.training_time_s = 300e9 / p.tokens_per_s;
-    p.program.mesh.extent = {8, 1, 1, 1, 1, 1, 16 / stages, 1, stages};
+    p.program.mesh.extent = {8, 1, 1, 1, 1, 1, 1, 16 / stages, 1, stages};
     p.program.names = {"qkv", "norm", "reduce", "receive", "layer", "send", "layer", "gradients", "wait", "adam"};
     p.program.kernels = {kernels::Gemm{.m = 8192, .n = 2304, .k = 6144},
                          kernels::Pointwise{.kind = kernels::PointwiseKind::layernorm, .rows = 8192, .cols = 6144},

@@ -121,6 +121,31 @@ INSTANTIATE_TEST_SUITE_P(Context, EveryMesh, testing::ValuesIn(context_cases), n
 INSTANTIATE_TEST_SUITE_P(Context, InSixteenBits, testing::ValuesIn(context_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Ring, EveryMesh, testing::ValuesIn(key_cases<ContextExchange::p2p>()), name_of);
 INSTANTIATE_TEST_SUITE_P(Ring, InSixteenBits, testing::ValuesIn(key_cases<ContextExchange::p2p>()), name_of);
+/// Two pairs of ranks that exchange heads.
+template <auto change>
+void two_pairs(Plan& p) {
+    context(p, 4, ContextExchange::a2a_p2p);
+    p.strategy.ulysses_degree = 2;
+    change(p);
+}
+
+const Case hybrid_cases[]{
+    {"Context4", two_pairs<[](Plan&) {}>},
+    {"OneSequence", two_pairs<[](Plan& p) { p.training.micro_batch = 1; }>},
+    {"SelectiveRecompute", two_pairs<[](Plan& p) { p.strategy.recompute = Recompute::selective; }>},
+    {"FullRecompute", two_pairs<[](Plan& p) { p.strategy.recompute = Recompute::full; }>},
+    {"Offload", two_pairs<[](Plan& p) { p.strategy.cpu_offloading_num_layers = 2; }>},
+    {"Data2Zero3", two_pairs<[](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.sharding = Sharding::zero3;
+     }>},
+    {"Pipeline2ZeroBubble", two_pairs<[](Plan& p) {
+         p.strategy.pipeline = 2;
+         p.strategy.schedule = ScheduleKind::zb_h1;
+     }>},
+};
+INSTANTIATE_TEST_SUITE_P(RingOfExchanges, EveryMesh, testing::ValuesIn(hybrid_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(RingOfExchanges, InSixteenBits, testing::ValuesIn(hybrid_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(GatheredKeys, EveryMesh, testing::ValuesIn(key_cases<ContextExchange::all_gather>()), name_of);
 INSTANTIATE_TEST_SUITE_P(GatheredKeys, InSixteenBits, testing::ValuesIn(key_cases<ContextExchange::all_gather>()),
                          name_of);
@@ -142,6 +167,8 @@ TEST(ContextMeshes, ShareHeadsWithTensorRanks) {
     }
     Plan plan = plan_of(small_gpt());
     context(plan, 4);
+    expect_the_reference(plan);
+    two_pairs<[](Plan& p) { p.strategy.tensor = 2; }>(plan);
     expect_the_reference(plan);
 }
 
@@ -166,6 +193,9 @@ TEST(ContextMeshes, TrainWithoutAMask) {
         expect_the_reference(plan);
     }
     context(plan, 4, ContextExchange::p2p);
+    expect_the_reference(plan);
+    context(plan, 4, ContextExchange::a2a_p2p);
+    plan.strategy.ulysses_degree = 2;
     expect_the_reference(plan);
 }
 

@@ -137,10 +137,15 @@ void draw_context(Dice& dice, const Shape& shape, json& scenario) {
     if (dice.between(0, 3) != 0 || shape.data % ranks != 0 || volta) return;
     strategy["context"] = ranks;
     strategy["data"] = shape.data / ranks;
-    strategy["cp_comm_type"] = dice.one_of<std::string>({"p2p", "all_gather", "a2a"});
+    strategy["cp_comm_type"] = dice.one_of<std::string>({"p2p", "all_gather", "a2a", "a2a+p2p"});
     const json& model = scenario["model"];
     const std::uint32_t groups = model["num_key_value_heads"].get<std::uint32_t>() / shape.tensor;
     if (groups % ranks != 0 && strategy["cp_comm_type"] == "a2a") strategy["cp_comm_type"] = "p2p";
+    if (strategy["cp_comm_type"] == "a2a+p2p") {
+        const bool pairs = ranks == 4 && groups % 2 == 0;
+        strategy["cp_comm_type"] = pairs ? "a2a+p2p" : "p2p";
+        if (pairs) strategy["ulysses_degree"] = 2;
+    }
     scenario["training"]["global_batch_size"] = shape.micro_batch * shape.data / ranks * shape.micro_batches;
     scenario["training"]["fused_attention"] = true;
 }
@@ -196,8 +201,10 @@ void draw_windows_and_adapters(Dice& dice, const Shape& shape, json& scenario) {
     if (dice.between(0, 4) == 0 && scenario["model"]["model_type"] != "bert") {
         scenario["model"]["sliding_window"] = shape.seq / 2;
         scenario["model"]["sliding_window_pattern"] = pattern;
-        if (scenario["strategy"].value("cp_comm_type", "") == "p2p")
+        if (scenario["strategy"].value("cp_comm_type", "").ends_with("p2p")) {
             scenario["strategy"]["cp_comm_type"] = "all_gather";
+            scenario["strategy"].erase("ulysses_degree");
+        }
     }
     if (dice.between(0, 4) == 0) {
         scenario["training"]["lora_rank"] = rank;

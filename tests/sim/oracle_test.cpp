@@ -25,7 +25,7 @@ using strategies::Send;
 class TwoRanks : public testing::Test {
 protected:
     TwoRanks() {
-        step.mesh.extent = {1, 1, 1, 1, 1, 1, 1, 1, 2};
+        step.mesh.extent = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2};
         step.names = {"op"};
         step.kernels = {kernels::Gemm{kernels::Dtype::bf16, 1, 4096, 4096, 4096}};
         step.role = {0, 1};

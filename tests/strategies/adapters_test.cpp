@@ -91,16 +91,22 @@ TEST(Adapters, ProgramsAreSoundUnderEveryPlan) {
             }
 }
 
-TEST(Adapters, AreRefusedBesideExperts) {
-    Plan plan = plan_of(4);
-    plan.model.experts = 4;
-    plan.model.experts_per_token = plan.model.moe_layer_freq = 1;
-    plan.model.expert_ffn = 64;
-    try {
-        validate(plan);
-        FAIL() << "accepted";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.pointer(), "/training/lora_rank");
+/// Experts are frozen with the rest, and lie shared as ever; adapters of their own are refused.
+TEST(Adapters, FreezeExperts) {
+    Plan plan = moe_plan(), whole = plan;
+    plan.training.lora_rank = 4;
+    EXPECT_EQ(refused_at(plan), "/training/lora_target_modules");
+    plan.training.lora_targets = LoraTargets::attention;
+    validate(plan);
+    const auto block_of = [](const Plan& of) { return shard(models::build(of.model).layer("moe block"), of); };
+    const ShardedLayer trained = block_of(whole), adapted = block_of(plan);
+    EXPECT_GT(trained.expert_parameters(), 0U);
+    EXPECT_EQ(adapted.expert_parameters(), 0U);
+    EXPECT_EQ(adapted.frozen_expert_parameters(), trained.expert_parameters());
+    EXPECT_EQ(adapted.frozen_parameters(), trained.parameters());
+    for (const ShardingRow& row : shardings) {
+        plan.strategy.sharding = row.kind;
+        EXPECT_TRUE(verify(build(plan)).empty()) << row.name;
     }
 }
 

@@ -24,6 +24,7 @@ Plan plan_of(std::uint32_t context, ContextExchange exchange = p2p) {
     plan.model.max_positions = 4096;
     plan.strategy.context = context;
     plan.strategy.context_exchange = exchange;
+    if (exchange == a2a_p2p) plan.strategy.ulysses_degree = 2;
     return plan;
 }
 
@@ -58,8 +59,9 @@ struct Layer {
 /// Work is conserved: C ranks have each 1/C of what one has, exactly.
 TEST(Context, RanksShareTheWorkEvenly) {
     const Layer one(plan_of(1));
-    for (const ContextExchange exchange : {p2p, all_gather, a2a})
+    for (const ContextExchange exchange : {p2p, all_gather, a2a, a2a_p2p})
         for (const std::uint32_t ranks : {2U, 4U}) {
+            if (exchange == a2a_p2p && ranks == 2) continue;
             const Layer shared(plan_of(ranks, exchange));
             for (const bool attention : {false, true}) {
                 EXPECT_NEAR(
@@ -116,6 +118,32 @@ TEST(Context, UlyssesExchangesHeads) {
     EXPECT_EQ(layer.moved(layer.blocks.backward), layer.moved(layer.blocks.forward));
 }
 
+/// Fang and Zhao 2024, section 3: what pairs exchange is Ulysses' volume, and their two groups pass half of the keys
+/// and values that a ring of four would, once in the forward: those of two ranks' tokens, of half of the heads.
+TEST(Context, GroupsThatExchangeHeadsFormARing) {
+    const Plan plan = plan_of(4, a2a_p2p);
+    const Layer layer(plan);
+    const std::uint64_t row = plan.rank_tokens() * plan.model.head_dim * 2;
+    const auto moved = [&](std::uint32_t block, CollectiveKind kind, AxisSet group) {
+        std::pair<int, std::uint64_t> sum;
+        for (const Op& op : layer.step.blocks[block].ops)
+            if (const auto* c = std::get_if<Collective>(&op.what); c != nullptr && c->kind == kind) {
+                EXPECT_EQ(c->group, group);
+                ++sum.first;
+                sum.second += c->bytes;
+            }
+        return sum;
+    };
+    const std::uint64_t all = row * (2 * plan.model.heads + 2 * plan.model.kv_heads);
+    const std::uint64_t keys = row * 2 * plan.model.kv_heads;
+    for (const std::uint32_t block : {layer.blocks.forward, layer.blocks.backward}) {
+        EXPECT_EQ(moved(block, CollectiveKind::all_to_all, {Axis::context_heads}), std::pair(4, all));
+        const bool back = block == layer.blocks.backward;
+        EXPECT_EQ(moved(block, CollectiveKind::send_recv, {Axis::context}),
+                  std::pair(back ? 2 : 1, (back ? 2 : 1) * keys));
+    }
+}
+
 /// What a rank keeps of a layer shrinks with its tokens (Korthikanti et al. 2022's 34 s b h over C).
 TEST(Context, ActivationsShrinkWithTheRanks) {
     const auto saved = [](std::uint32_t ranks) { return Layer(plan_of(ranks)).blocks.saved_bytes; };
@@ -124,10 +152,10 @@ TEST(Context, ActivationsShrinkWithTheRanks) {
 }
 
 TEST(Context, ProgramsAreSoundUnderEverySetting) {
-    for (const ContextExchange exchange : {p2p, all_gather, a2a})
+    for (const ContextExchange exchange : {p2p, all_gather, a2a, a2a_p2p})
         for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
             for (const bool sequence : {false, true}) {
-                Plan plan = plan_of(2, exchange);
+                Plan plan = plan_of(exchange == a2a_p2p ? 4 : 2, exchange);
                 plan.strategy.tensor = 2;
                 plan.strategy.pipeline = 2;
                 plan.strategy.recompute = recompute;
@@ -152,6 +180,11 @@ TEST(Context, RefusalsNameAKeyAndARemedy) {
     unfused.training.fused_attention = false;
     EXPECT_NE(refusal(unfused).find("/training/fused_attention: false, but context is 2"), std::string::npos);
     EXPECT_NE(refusal(plan_of(8, a2a)).find("/strategy/cp_comm_type: a2a divides"), std::string::npos);
+    EXPECT_NE(refusal(plan_of(2, a2a_p2p)).find("/strategy/ulysses_degree: a ring of 2 context ranks"),
+              std::string::npos);
+    Plan alone = plan_of(4);
+    alone.strategy.ulysses_degree = 2;
+    EXPECT_NE(refusal(alone).find("/strategy/ulysses_degree: 2, but"), std::string::npos);
     Plan sequence = plan_of(512);
     sequence.strategy.tensor = 4;
     sequence.training.seq = 1024;

@@ -57,7 +57,7 @@ double products(const StepProgram& step) {
 TEST(ExpertParallel, GroupsLieInsideDataGroups) {
     const Plan plan = moe_plan(2, 2, 8, 4);
     validate(plan);
-    EXPECT_EQ(plan.mesh().extent, (std::array<std::uint32_t, axes>{2, 1, 1, 1, 1, 4, 2, 1, 2}));
+    EXPECT_EQ(plan.mesh().extent, (std::array<std::uint32_t, axes>{2, 1, 1, 1, 1, 1, 4, 2, 1, 2}));
     EXPECT_EQ(plan.mesh().ranks(), plan.ranks());
     EXPECT_EQ(plan.mesh().group(0, plan.expert_group()), (std::vector<std::uint32_t>{0, 2, 4, 6}));
     EXPECT_EQ(plan.mesh().group(0, plan.data_group()), (std::vector<std::uint32_t>{0, 2, 4, 6, 8, 10, 12, 14}));
@@ -68,7 +68,7 @@ TEST(ExpertParallel, WholeExpertsTakeRanksOfTheTensorAxis) {
     Plan plan = moe_plan(2, 1, 4, 4);
     plan.strategy.expert_tensor = 1;
     validate(plan);
-    EXPECT_EQ(plan.mesh().extent, (std::array<std::uint32_t, axes>{2, 1, 1, 1, 1, 2, 2, 1, 1}));
+    EXPECT_EQ(plan.mesh().extent, (std::array<std::uint32_t, axes>{2, 1, 1, 1, 1, 1, 2, 2, 1, 1}));
     EXPECT_EQ(plan.mesh().group(0, plan.expert_group()), (std::vector<std::uint32_t>{0, 1, 2, 3}));
     const ExpertShapes shapes = expert_shapes(experts_of(plan), plan);
     EXPECT_EQ(shapes.ffn, 96U);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array all_axes{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
-const Mesh mesh{{2, 1, 1, 1, 3, 1, 4, 1, 5}};
+const Mesh mesh{{2, 1, 1, 1, 1, 3, 1, 4, 1, 5}};
 
 TEST(Mesh, TensorVariesFastestAndPipelineSlowest) {
     EXPECT_EQ(mesh.ranks(), 120U);
@@ -74,7 +74,7 @@ TEST(Mesh, AGroupDiffersOnlyAlongItsAxes) {
 
 /// Pairs of an even number of stages; beside all stages they are among these.
 TEST(Mesh, OppositeStagesArePairs) {
-    const Mesh even{{2, 1, 1, 1, 1, 1, 3, 1, 4}};
+    const Mesh even{{2, 1, 1, 1, 1, 1, 1, 3, 1, 4}};
     EXPECT_EQ(even.group(1, {Axis::opposite}), (std::vector<std::uint32_t>{1, 19}));
     EXPECT_EQ(even.group(19, {Axis::opposite}), (std::vector<std::uint32_t>{1, 19}));
     EXPECT_EQ(even.group(12, {Axis::data, Axis::opposite}), (std::vector<std::uint32_t>{6, 8, 10, 12, 14, 16}));
@@ -87,7 +87,7 @@ TEST(Mesh, OppositeStagesArePairs) {
     }
     EXPECT_EQ(even.group(5, {Axis::pipeline, Axis::opposite}), even.group(5, {Axis::pipeline}));
     EXPECT_EQ(even.group_size({Axis::pipeline, Axis::opposite}), 4U);
-    EXPECT_EQ((Mesh{{2, 1, 1, 1, 1, 1, 3, 1, 1}}).group_size({Axis::opposite}), 1U);
+    EXPECT_EQ((Mesh{{2, 1, 1, 1, 1, 1, 1, 3, 1, 1}}).group_size({Axis::opposite}), 1U);
 }
 
 TEST(Mesh, SetsAreNamedByTheirAxes) {

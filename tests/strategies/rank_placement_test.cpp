@@ -11,7 +11,7 @@
 namespace orrery::strategies {
 namespace {
 
-constexpr Mesh mesh{{2, 1, 1, 1, 1, 1, 3, 1, 2}};  // 12 ranks
+constexpr Mesh mesh{{2, 1, 1, 1, 1, 1, 1, 3, 1, 2}};  // 12 ranks
 
 std::vector<std::uint32_t> table(const RankPlacement& placement, std::uint32_t ranks) {
     std::vector<std::uint32_t> gpus;
@@ -75,7 +75,7 @@ TEST(RankPlacement, EveryOrderOfTheAxesOfSeveralRanksOnce) {
     }
     EXPECT_EQ(orders, (std::set<std::string>{"tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"}));
     EXPECT_EQ(to_text(axis_orders(mesh).front()), "tp-dp-pp");
-    EXPECT_EQ(axis_orders({{1, 1, 1, 1, 1}}).size(), 1U);
+    EXPECT_EQ(axis_orders({{1, 1, 1, 1, 1, 1}}).size(), 1U);
 }
 
 TEST(RankPlacement, TensorGroupsInsideNodes) {

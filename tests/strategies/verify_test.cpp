@@ -12,7 +12,7 @@ namespace {
 /// A kernel, a block that runs a collective beside a kernel, and a mesh of two stages of two tensor ranks.
 StepProgram frame() {
     StepProgram step;
-    step.mesh.extent = {2, 1, 1, 1, 1, 1, 1, 1, 2};
+    step.mesh.extent = {2, 1, 1, 1, 1, 1, 1, 1, 1, 2};
     step.names = {"op"};
     step.kernels = {kernels::Pointwise{kernels::PointwiseKind::add, kernels::Dtype::bf16, 8, 8}};
     step.role = {0, 0, 1, 1};
