@@ -36,6 +36,7 @@ std::string rest(const Strategy& s) {
     add(s.cpu_offloading_num_layers > 0, fmt::format("offload {} layers", s.cpu_offloading_num_layers));
     add(s.compression == strategies::Compression::onebit_adam, "1-bit Adam");
     add(s.compression == strategies::Compression::powersgd, fmt::format("PowerSGD of rank {}", s.powersgd_rank));
+    add(s.compression == strategies::Compression::by_ratio, fmt::format("gradients / {:g}", s.compression_ratio));
     add(s.optimizer_cpu_offload, "optimizer on host");
     add(s.overlap_grad_reduce, "overlap grad");
     add(s.overlap_param_gather, "overlap param");

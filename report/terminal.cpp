@@ -82,6 +82,8 @@ std::string offload_text(const strategies::Strategy& s) {
     std::string text = s.compression == strategies::Compression::onebit_adam ? "1-bit Adam, " : "";
     if (s.compression == strategies::Compression::powersgd)
         text += fmt::format("PowerSGD of rank {}, ", s.powersgd_rank);
+    if (s.compression == strategies::Compression::by_ratio)
+        text += fmt::format("gradients compressed {:g} times, ", s.compression_ratio);
     if (s.optimizer_cpu_offload)
         text += s.optimizer_offload_fraction == 1
                     ? "optimizer on the host, "

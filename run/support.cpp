@@ -188,7 +188,7 @@ void require_executable(const strategies::Plan& plan) {
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
             "what is compressed cannot be exchanged yet", "set it to \"none\"");
-    require(!strategies::casts_gradients(plan), "/training/communication_data_type",
+    require(!strategies::changes_gradients(plan), "/training/communication_data_type",
             "gradients cannot be exchanged in another format than they are summed in yet", "leave it out");
     require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
             "set it to false");
@@ -201,6 +201,8 @@ void require_executable(const strategies::Plan& plan) {
     require(strategy.optimizer_device == strategies::OptimizerDevice::cpu, "/strategy/offload_optimizer_device",
             "states on drives cannot be executed yet", "set it to \"cpu\"");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
+    require(training.apply_groups == 1, "/training/num_apply_group", "parameters are updated all at once",
+            "set it to 1");
     require(training.frozen_layers == 0, "/training/frozen_layers", "frozen layers cannot be executed yet",
             "leave it out");
     require(strategy.context == 1 || plan.model.experts == 0, "/strategy/context",

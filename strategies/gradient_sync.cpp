@@ -102,23 +102,22 @@ void GradientSync::take_turn(std::vector<BufferId>& reads) {
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
 /// that are added to the sums.
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
-    const std::uint64_t wire = kernels::size_of(plan_.training.precision.on_the_wire()),
-                        bytes = buckets_.buckets[bucket].parameters * wire;
-    const bool casts = casts_gradients(plan_) && !list.empty();
-    if (casts) {
-        const std::uint64_t sent = list.front().size(mesh_, bytes);
-        from = cast_gradients(plan_, builder_, intern_, sent / wire, from, sent);
+    const auto numbers_of = [&](const Move& move) { return move.size(mesh_, buckets_.buckets[bucket].parameters); };
+    const bool changes = changes_gradients(plan_) && !list.empty();
+    if (changes) {
+        const std::uint64_t numbers = numbers_of(list.front());
+        from = change_gradients(plan_, builder_, intern_, numbers, from, bytes_on_the_wire(plan_, numbers));
     }
     StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
-    std::uint64_t received_bytes = 0;
+    std::uint64_t arrived = 0;  // numbers
     for (const Move& move : list) {
         const bool scatters = move.kind == kernels::CollectiveKind::reduce_scatter;
         const BufferId moved = plan_.sums_on_host()
                                    ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
                                    : builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
-                      Collective{move.kind, move.group, move.size(mesh_, bytes)}, {from}, {moved});
-        received_bytes = move.size(mesh_, bytes) / (scatters ? mesh_.group_size(move.group) : 1);
+                      Collective{move.kind, move.group, bytes_on_the_wire(plan_, numbers_of(move))}, {from}, {moved});
+        arrived = numbers_of(move) / (scatters ? mesh_.group_size(move.group) : 1);
         StateView received{State::gradients, sent.portion, bucket};
         if (scatters) received.portion = Portion::updated;
         if (const auto known = scatters_.find(bucket); !summed && known != scatters_.end()) {
@@ -132,8 +131,8 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
         from = moved;
         under_way_ = {moved};
     }
-    if (!casts) return from;
-    from = cast_gradients(plan_, builder_, intern_, received_bytes / wire, from, 0);
+    if (!changes) return from;
+    from = change_gradients(plan_, builder_, intern_, arrived, from, 0);
     under_way_ = {from};
     return from;
 }

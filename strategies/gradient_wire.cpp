@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "strategies/refusal.hpp"
 
 namespace orrery::strategies {
@@ -9,13 +11,54 @@ namespace orrery::strategies {
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-bool casts_gradients(const Plan& plan) {
-    return plan.training.precision.on_the_wire() != plan.training.precision.grad_reduce;
+namespace {
+
+bool casts(const Plan& plan) { return plan.training.precision.on_the_wire() != plan.training.precision.grad_reduce; }
+bool by_ratio(const Plan& plan) { return plan.strategy.compression == Compression::by_ratio; }
+
+/// A cast moves 16 bits and 32; between two formats of 16 bits as much as any pass.
+Pointwise cast_of(const Precision& precision, std::uint64_t numbers) {
+    const kernels::Dtype sums = precision.grad_reduce, wire = precision.on_the_wire();
+    const bool alike = kernels::size_of(sums) == kernels::size_of(wire);
+    const kernels::Dtype narrow = kernels::size_of(sums) < kernels::size_of(wire) ? sums : wire;
+    return {alike ? PointwiseKind::scale : PointwiseKind::cast, narrow, 1, numbers};
+}
+
+void check_ratio(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    constexpr const char *key = "/strategy/compression", *of_ratio = "/strategy/compression_ratio";
+    if (!by_ratio(plan)) {
+        const bool ratio = strategy.compression_ratio != Strategy{}.compression_ratio;
+        if (ratio || strategy.compression_passes != Strategy{}.compression_passes)
+            refuse(ratio ? of_ratio : "/strategy/compression_passes", "given, but nothing is compressed by a ratio",
+                   "set compression to \"by_ratio\", or leave it out", Source::origin_of_key);
+        return;
+    }
+    if (strategy.compression_ratio == 1)
+        refuse(of_ratio, "1, which leaves all bytes", "give a number above 1, or leave compression out",
+               Source::origin_of_key);
+    if (strategy.quantized_gradients)
+        refuse(key, "by_ratio, but quantized gradients travel as int4",
+               "set it to \"none\", or zero_quantized_gradients to false", Source::deepspeed_zero_plus_plus);
+    if (plan.sums_on_host())
+        refuse(key, "by_ratio, but sums in host memory are those that have travelled",
+               "set it to \"none\", or offload_param_device", Source::not_modelled);
+}
+
+}  // namespace
+
+bool changes_gradients(const Plan& plan) { return casts(plan) || by_ratio(plan); }
+
+std::uint64_t bytes_on_the_wire(const Plan& plan, std::uint64_t numbers) {
+    const std::uint64_t bytes = numbers * kernels::size_of(plan.training.precision.on_the_wire());
+    if (!by_ratio(plan)) return bytes;
+    return static_cast<std::uint64_t>(std::ceil(static_cast<double>(bytes) / plan.strategy.compression_ratio));
 }
 
 void check_gradient_wire(const Plan& plan) {
     constexpr const char* key = "/training/communication_data_type";
-    if (!casts_gradients(plan)) return;
+    check_ratio(plan);
+    if (!casts(plan)) return;
     const auto refuse_beside = [&](bool given, const char* what, const char* remedy, Source source) {
         if (given)
             refuse(key, fmt::format("{}, but {}", kernels::name(plan.training.precision.on_the_wire()), what), remedy,
@@ -30,18 +73,20 @@ void check_gradient_wire(const Plan& plan) {
                   "leave it out, or set strategy.offload_param_device to \"none\"", Source::not_modelled);
 }
 
-/// A cast moves 16 bits and 32; between two formats of 16 bits as much as any pass.
-BufferId cast_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers, BufferId from,
-                        std::uint64_t kept) {
-    const kernels::Dtype sums = plan.training.precision.grad_reduce, wire = plan.training.precision.on_the_wire();
-    const bool alike = kernels::size_of(sums) == kernels::size_of(wire);
-    const kernels::Dtype narrow = kernels::size_of(sums) < kernels::size_of(wire) ? sums : wire;
-    const BufferId made = builder.buffer(kept, Keep::gradient, {.span = Lifetime::Span::use});
-    builder.emit(Lane::data, intern.label("cast gradients", Phase::gradient),
-                 What{intern.kernel(Pointwise{alike ? PointwiseKind::scale : PointwiseKind::cast, narrow, 1, numbers})},
-                 {from}, {made});
-    builder.state({});
-    return made;
+BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers, BufferId from,
+                          std::uint64_t kept) {
+    const auto pass = [&](const char* name, const Pointwise& kernel, std::uint64_t bytes) {
+        const BufferId made = builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use});
+        builder.emit(Lane::data, intern.label(name, Phase::gradient), What{intern.kernel(kernel)}, {from}, {made});
+        builder.state({});
+        from = made;
+    };
+    if (casts(plan)) pass("cast gradients", cast_of(plan.training.precision, numbers), kept);
+    const std::uint32_t passes = by_ratio(plan) ? plan.strategy.compression_passes : 0;
+    for (std::uint32_t number = 1; number <= passes; ++number)
+        pass("compress gradients", {PointwiseKind::scale, plan.training.precision.grad_reduce, 1, numbers},
+             number == passes ? kept : 0);
+    return from;
 }
 
 }  // namespace orrery::strategies

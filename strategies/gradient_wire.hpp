@@ -1,6 +1,7 @@
-// Gradients that travel in another format than they are summed in: halves of fp32 sums (Horovod's Compression.fp16,
-// PyTorch's fp16_compress_hook and bf16_compress_hook, Whale's half-precision communication), or fp32 of sums in 16
-// bits (DeepSpeed's communication_data_type).
+// Gradients that leave otherwise than they are summed: in another format, halves of fp32 sums (Horovod's
+// Compression.fp16, PyTorch's fp16_compress_hook and bf16_compress_hook, Whale's half-precision communication) or fp32
+// of sums in 16 bits (DeepSpeed's communication_data_type); or compressed by a ratio, at the cost of passes over them
+// (what QSGD, top-k and their like have in common). Errors that a compression keeps for the next step are not counted.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,15 @@ namespace orrery::strategies {
 /// Throws Error where they do not go with the rest of the plan.
 void check_gradient_wire(const Plan& plan);
 
-/// Whether what ranks exchange of gradients is cast before and behind.
-bool casts_gradients(const Plan& plan);
+/// Whether kernels run before what ranks exchange of gradients, and behind.
+bool changes_gradients(const Plan& plan);
 
-/// One kernel over so many numbers, from the format of sums to that of the wire or back, beside the layers. kept: bytes
-/// that it makes and that no other buffer has. Returns what it makes.
-BufferId cast_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers, BufferId from,
-                        std::uint64_t kept);
+/// Of so many numbers that leave.
+std::uint64_t bytes_on_the_wire(const Plan& plan, std::uint64_t numbers);
+
+/// The kernels over so many numbers, from sums to what leaves or back, in line with it beside the layers. kept: bytes
+/// that they make and that no other buffer has. Returns what the last makes.
+BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers, BufferId from,
+                          std::uint64_t kept);
 
 }  // namespace orrery::strategies

@@ -4,6 +4,7 @@
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/muon.hpp"
+#include "strategies/optimizer_groups.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
 #include "strategies/optimizers.hpp"
@@ -49,8 +50,9 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     if (plan.compresses()) builder.buffer(compression_error_bytes(plan, owned), Keep::optimizer);
     const bool factors = plan.strategy.compression == Compression::powersgd;
     if (factors) builder.buffer(low_rank_bytes(plan, stage), Keep::optimizer);
-    if (factors || casts_gradients(plan) || plan.compresses() || !is_fused_adam(plan.training) ||
-        is_zero_plus_plus(plan.strategy) || plan.offloads_weights() || plan.uses_drives())
+    if (factors || changes_gradients(plan) || applies_in_groups(plan) || plan.compresses() ||
+        !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) || plan.offloads_weights() ||
+        plan.uses_drives())
         builder.price_only();
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/optimizer_groups.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/updates.hpp"
@@ -189,6 +190,32 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
     return state;
 }
 
+namespace {
+
+/// What is found of all gradients is found in 16 bits.
+void emit_groups(const Plan& plan, const Stage& stage, std::uint64_t owned, Builder& builder, Intern& intern,
+                 std::span<const BufferId> gradients) {
+    const Dtype sums = plan.training.precision.grad_reduce;
+    Updates out(builder, intern, true);
+    std::span<const BufferId> first = gradients;
+    if (plan.training.scales_loss()) {
+        out.kernel("unscale and check", PointwiseKind::scale, sums, owned, {}, first);
+        out.agree("overflow check", agree_on_gradients(plan), {});
+        first = Updates::none;
+    }
+    if (plan.training.grad_clip > 0) {
+        out.kernel("gradient norm", PointwiseKind::sum_of_squares, sums, owned, {}, first);
+        out.agree("gradient norm", agree_on_gradients(plan), {});
+        first = Updates::none;
+    }
+    count_zeros(plan, stage, owned, out);
+    const BufferId updated = builder.buffer(0, Keep::scratch);
+    update_in_groups(plan, owned, first, builder, out, updated);
+    if (!plan.strategy.overlap_param_gather) gather_weights(plan, stage, builder, intern, std::span(&updated, 1));
+}
+
+}  // namespace
+
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
                     std::span<const BufferId> gradients, OptimizerOffload* host, std::uint32_t update) {
     const std::uint64_t owned = owned_parameters(plan, stage), here = owned - offloaded(plan, owned);
@@ -198,6 +225,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const StateView main = updated_here(State::main_gradients);
     const std::optional<double> in_adam = scale_in_adam(plan);
     Updates out(builder, intern, here < owned);
+    if (applies_in_groups(plan)) return emit_groups(plan, stage, owned, builder, intern, gradients);
     const auto first = here == 0 || in_adam ? gradients : Updates::none;  // else the kernel before has waited
     std::vector<BufferId> copies;                                         // none where gradients are fp32
     if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {

@@ -13,6 +13,7 @@
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/model_rules.hpp"
+#include "strategies/optimizer_groups.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
@@ -401,6 +402,7 @@ void validate(const Plan& plan) {
     check_asynchronous(plan);
     check_passes(plan);
     check_optimizer(plan);
+    check_apply_groups(plan);
     check_optimizer_offload(plan.strategy);
     check_instances(plan);
     check_sharding(plan);

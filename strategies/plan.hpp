@@ -59,6 +59,7 @@ enum class Compression : std::uint8_t {
     none,
     onebit_adam,  ///< behind its warm-up signs of their momentum, with error feedback (compressed_momentum.hpp)
     powersgd,     ///< factors of their gradients' matrices, with error feedback (low_rank_gradients.hpp)
+    by_ratio,     ///< so many times fewer bytes, for so many passes over what is summed (gradient_wire.hpp)
 };
 
 /// Where weights lie beside a device's memory, and states of an offloaded optimizer: in its host's, or on its node's
@@ -123,7 +124,9 @@ struct Strategy {
     bool quantized_gradients = false;
     std::uint32_t node_ranks = 0;  ///< 0: of quantized gradients the scenario's, GPUs of a node
     Compression compression = Compression::none;
-    std::uint32_t powersgd_rank = 1;                             ///< columns of a factor
+    std::uint32_t powersgd_rank = 1;       ///< columns of a factor
+    double compression_ratio = 1;          ///< by_ratio: bytes of what is summed over those that leave
+    std::uint32_t compression_passes = 1;  ///< kernels over all numbers before they leave, and behind
     static constexpr std::uint32_t usual_freeze_step = 100'000;  ///< DeepSpeed's
     std::uint32_t freeze_step = usual_freeze_step;               ///< steps of the warm-up, which is Adam as ever
     Recompute recompute = Recompute::none;                       ///< recompute-granularity
@@ -289,6 +292,9 @@ struct Training {
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     Optimizer optimizer = Optimizer::adam;
     std::uint32_t muon_steps = 5;  ///< muon-num-ns-steps: Newton-Schulz iterations, of three products each
+    /// EPL's num_apply_group: so many groups of parameters are updated one behind the other, of each of which there is
+    /// an fp32 copy of gradients while its turn lasts (optimizer_groups.hpp).
+    std::uint32_t apply_groups = 1;
     /// Gradients and weights are worked on by kernels over all parameters (apex, Megatron-LM); false: parameter by
     /// parameter, as PyTorch code does.
     bool fused_optimizer = true;

@@ -56,7 +56,7 @@ static_assert(all_to_alls.size() == enumerators<AllToAllAlgorithm>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam),
-                                  word("powersgd", Compression::powersgd)};
+                                  word("powersgd", Compression::powersgd), word("by_ratio", Compression::by_ratio)};
 static_assert(compressions.size() == enumerators<Compression>);
 constexpr std::array param_devices{word("none", OffloadDevice::none), word("cpu", OffloadDevice::cpu),
                                    word("nvme", OffloadDevice::nvme)};
@@ -197,11 +197,19 @@ constexpr std::array of_strategy{
         .origin = "DeepSpeed (coalesced_collectives.py)"}),
     field<&Strategy::compression>({.name = "compression", .words = compressions,
         .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients; "
-                "powersgd: two thin factors of each matrix of gradients.",
+                "powersgd: two thin factors of each matrix of gradients; by_ratio: compression_ratio times fewer bytes, "
+                "whatever makes them fewer.",
         .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam); Vogels et al. 2019, arXiv:1905.13727"}),
     field<&Strategy::powersgd_rank>({.name = "powersgd_rank", .min = 1, .max = 64,
         .help = "Columns of powersgd's factors.",
         .origin = "arXiv:1905.13727; PyTorch (matrix_approximation_rank)"}),
+    field<&Strategy::compression_ratio>({.name = "compression_ratio", .min = 1, .max = 10000,
+        .help = "Of by_ratio: bytes of the gradients over those that data ranks exchange.",
+        .origin = "Alistarh et al. 2017, arXiv:1610.02132 (QSGD); Lin et al. 2018, arXiv:1712.01887"}),
+    field<&Strategy::compression_passes>({.name = "compression_passes", .min = 0, .max = 1000,
+        .help = "Of by_ratio: passes over all gradients of a kernel that reads and writes them, before they leave and "
+                "again behind.",
+        .origin = "arXiv:1610.02132"}),
     field<&Strategy::freeze_step>({.name = "freeze_step", .min = 1, .max = 1e9,
         .help = "Steps of the warm-up, which is ordinary Adam; the step that is predicted comes behind them.",
         .origin = "DeepSpeed (OneBitAdam)"}),

@@ -169,6 +169,10 @@ constexpr std::array of_training{
     field<&Training::muon_steps>({.name = "muon_num_ns_steps", .min = 1, .max = 100,
         .help = "Newton-Schulz iterations of Muon, of three products each.",
         .origin = "Jordan et al. 2024; Megatron-LM"}),
+    field<&Training::apply_groups>({.name = "num_apply_group", .min = 1, .max = 10000,
+        .help = "Groups of parameters that are updated one behind the other: fp32 copies of 16-bit gradients are there "
+                "of one group at a time.",
+        .origin = "EPL (optimizer.num_apply_group); Jia et al., Whale, ATC'22"}),
     field<&Training::fused_optimizer>({.name = "fused_optimizer",
         .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
                 "loops do.",

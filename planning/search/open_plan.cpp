@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> ones{"strategy.tensor", "strategy.pipeline", "strategy.data",
                                                "training.micro_batch_size"};
-constexpr std::array<std::string_view, 48> defaults{"strategy.virtual_pipeline",
+constexpr std::array<std::string_view, 50> defaults{"strategy.virtual_pipeline",
                                                     "strategy.expert",
                                                     "strategy.expert_tensor",
                                                     "strategy.sequence_parallel",
@@ -57,6 +57,8 @@ constexpr std::array<std::string_view, 48> defaults{"strategy.virtual_pipeline",
                                                     "strategy.zero_ranks_per_node",
                                                     "strategy.compression",
                                                     "strategy.powersgd_rank",
+                                                    "strategy.compression_ratio",
+                                                    "strategy.compression_passes",
                                                     "strategy.freeze_step"};
 
 }  // namespace

@@ -93,15 +93,16 @@ public:
         ++sum.moves;
         sum.group = longer;
     }
-    /// Each move may round its part down to whole numbers.
-    void require_same(const Moved& expected, const std::string& who) const {
+    /// Each move may round its part down to whole numbers, or to so many.
+    void require_same(const Moved& expected, const std::string& who, double within = 1) const {
         for (const auto& [key, sum] : by_group_) {
             const auto other = expected.by_group_.find(key);
             const double due = other == expected.by_group_.end() ? 0 : other->second.numbers;
-            require(std::abs(sum.numbers - due) <= sum.moves, said(who, key.first, sum.group, sum.numbers, due));
+            require(std::abs(sum.numbers - due) <= sum.moves * within,
+                    said(who, key.first, sum.group, sum.numbers, due));
         }
         for (const auto& [key, due] : expected.by_group_)
-            require(by_group_.contains(key) || due.numbers < 1, said(who, key.first, due.group, 0, due.numbers));
+            require(by_group_.contains(key) || due.numbers < within, said(who, key.first, due.group, 0, due.numbers));
     }
 
 private:
@@ -152,8 +153,11 @@ void require_reduced(const BuiltCombination& of, std::size_t number) {
         add_reduction(plan, static_cast<double>(own.dense), false, of.micro_batches.at(number), due);
         add_reduction(plan, static_cast<double>(own.experts), true, of.micro_batches.at(number), due);
     }
-    const double bytes = size_in_memory(plan.training.precision.on_the_wire());
-    moved_by(of.step, program, "gradient reduction", bytes).require_same(due, program.name);
+    const bool fewer = plan.strategy.compression == strategies::Compression::by_ratio;
+    const double bytes =
+        size_in_memory(plan.training.precision.on_the_wire()) / (fewer ? plan.strategy.compression_ratio : 1);
+    moved_by(of.step, program, "gradient reduction", bytes)
+        .require_same(due, program.name, std::max(1.0, 1 / bytes) + 1e-6);
 }
 
 /// PowerSGD: vectors leave as ever, and of each matrix factors, whose product takes its place.

@@ -230,6 +230,8 @@ void any_key(Dice& dice, json& s) {
     if (key.name == "recompute_modules" && dice.coin()) of_plan["recompute"] = "selective";
     if (key.name.starts_with("offload_") && dice.coin()) of_plan["optimizer_cpu_offload"] = true;
     if (key.name == "powersgd_rank") of_plan.update({{"compression", "powersgd"}, {"sharding", "none"}});
+    if (key.name.starts_with("compression_")) of_plan["compression"] = "by_ratio";
+    if (key.name == "compression_passes") of_plan["compression_ratio"] = 4;
     if ((key.name.starts_with("zero_") || key.name.starts_with("fsdp_")) && dice.coin()) of_plan["sharding"] = "zero3";
 }
 

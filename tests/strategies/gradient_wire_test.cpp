@@ -74,12 +74,36 @@ TEST(GradientWire, ABucketsCopyIsThereWhileItTravels) {
     EXPECT_LE(more, 2 * 100'000U + 1000 * 64 * 2U) << "half of two buckets, one of which holds the words";
 }
 
+/// Whatever makes bytes fewer, it makes them so many times fewer for so many passes each way.
+TEST(GradientWire, ARatioIsOneOfBytes) {
+    const Wired whole = wired(wire_plan(Sharding::zero2, GradientWire::as_summed));
+    Plan plan = wire_plan(Sharding::zero2, GradientWire::as_summed);
+    plan.strategy.compression = Compression::by_ratio;
+    plan.strategy.compression_ratio = 8;
+    plan.strategy.compression_passes = 3;
+    validate(plan);
+    const StepProgram step = build(plan);
+    EXPECT_TRUE(verify(step).empty());
+    EXPECT_NEAR(static_cast<double>(wired(plan).moved) * 8, static_cast<double>(whole.moved), 8.0 * 100);
+    std::uint64_t numbers = 0;
+    for (const Op& op : step.programs.front().ops)
+        if (const auto* c = std::get_if<Compute>(&op.what);
+            c != nullptr && step.names[op.label.name] == "compress gradients")
+            numbers += std::get<kernels::Pointwise>(step.kernels[c->kernel]).cols;
+    EXPECT_EQ(numbers, 3 * (whole.moved / 4 + whole.moved / 16));
+}
+
 TEST(GradientWire, SaysWhereItDoesNotGo) {
     constexpr const char* key = "/training/communication_data_type";
     Plan plan = wire_plan(Sharding::none, GradientWire::bf16);
     plan.strategy.compression = Compression::powersgd;
     EXPECT_EQ(refused_at(plan), key);
     EXPECT_EQ(refused_at(wire_plan(Sharding::none, GradientWire::fp32)), "accepted") << "as they are summed";
+    plan = wire_plan(Sharding::none, GradientWire::as_summed);
+    plan.strategy.compression_ratio = 4;
+    EXPECT_EQ(refused_at(plan), "/strategy/compression_ratio") << "of nothing";
+    plan.strategy.compression = Compression::by_ratio;
+    EXPECT_EQ(refused_at(plan), "accepted");
 }
 
 }  // namespace
