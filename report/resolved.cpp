@@ -63,6 +63,7 @@ Json of(const scenarios::Perturbations& table) {
     for (const scenarios::Background& traffic : table.background) object["background"].push_back(to_text(traffic));
     if (table.expert_imbalance != 1) object["expert_imbalance"] = table.expert_imbalance;
     for (const scenarios::ExpertLoad& load : table.expert_loads) object["expert_loads"].push_back(to_text(load));
+    if (table.expert_zipf > 0) object["expert_zipf"] = table.expert_zipf;
     return object;
 }
 

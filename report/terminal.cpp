@@ -183,6 +183,8 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
     for (const auto& load : scenario.perturbations.expert_loads) causes.push_back(to_text(load));
     if (scenario.perturbations.expert_imbalance != 1)
         causes.push_back(fmt::format("expert imbalance {}", scenario.perturbations.expert_imbalance));
+    if (scenario.perturbations.expert_zipf > 0)
+        causes.push_back(fmt::format("experts by Zipf's law, {}", scenario.perturbations.expert_zipf));
     if (scenario.perturbations.jitter > 0) causes.push_back(fmt::format("jitter {}", scenario.perturbations.jitter));
     for (const auto& job : scenario.other_jobs) causes.push_back(fmt::format("beside \"{}\"", job.name));
     constexpr std::size_t most = 4;

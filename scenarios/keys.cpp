@@ -137,6 +137,10 @@ constexpr std::array of_perturbations{
     Key{.name = "expert_loads", .kind = texts,
         .help = "Expert ranks that receive more or fewer tokens than their mean share: [\"expert rank 3 x 1.5\", "
                 "\"expert ranks 0-1 x 0.5\"]."},
+    Key{.name = "expert_zipf", .kind = number, .min = 0, .max = 10,
+        .help = "Zipf's law: the k-th expert receives tokens as 1 / k to this power, experts in the order of their "
+                "ranks; 0: all receive as many.",
+        .origin = "Zipf 1949"},
 };
 
 constexpr std::array of_other_job{

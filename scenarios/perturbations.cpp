@@ -186,7 +186,25 @@ ExpertLoad parse_expert_load(std::string_view text) {
     return load;
 }
 
-std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks) {
+namespace {
+
+/// Of the k-th expert 1 / k^exponent.
+std::vector<double> zipf_loads(double exponent, std::uint32_t ranks, std::uint32_t experts) {
+    std::vector<double> loads(ranks, 0);
+    double sum = 0;
+    for (std::uint32_t expert = 0; expert < experts; ++expert) {
+        const double sought = std::pow(expert + 1.0, -exponent);
+        loads[expert / (experts / ranks)] += sought;
+        sum += sought;
+    }
+    for (double& load : loads) load *= ranks / sum;
+    return loads;
+}
+
+}  // namespace
+
+std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks, std::uint32_t experts) {
+    if (table.expert_zipf > 0) return zipf_loads(table.expert_zipf, ranks, experts);
     std::vector<ExpertLoad> entries = table.expert_loads;
     if (table.expert_imbalance != 1) entries.push_back({0, 0, table.expert_imbalance});
     std::vector<double> loads(ranks, -1);  // -1: not named

@@ -67,13 +67,15 @@ struct Perturbations {
     std::vector<Background> background = {};
     /// Routers that do not balance, in every layer and micro-batch alike: the first expert rank receives this many
     /// times its mean share, or `expert_loads` says who receives what. The others share the rest: no token is lost.
+    /// Or experts are numbered by how much they are sought, the k-th as 1 / k^expert_zipf (Zipf's law).
     double expert_imbalance = 1;
     std::vector<ExpertLoad> expert_loads = {};
+    double expert_zipf = 0;
 
     [[nodiscard]] bool none() const {
         return stragglers.empty() && links.empty() && jitter == 0 && background.empty() && balanced();
     }
-    [[nodiscard]] bool balanced() const { return expert_imbalance == 1 && expert_loads.empty(); }
+    [[nodiscard]] bool balanced() const { return expert_imbalance == 1 && expert_loads.empty() && expert_zipf == 0; }
     bool operator==(const Perturbations&) const = default;
 };
 
@@ -90,10 +92,11 @@ Background parse_background(std::string_view text);
 /// "expert rank 3 x 1.5", "expert ranks 0-1 x 0.5". The factor lies in [0, 1000]. Throws Error without a place.
 ExpertLoad parse_expert_load(std::string_view text);
 
-/// Tokens that each of `ranks` expert ranks receives, over their mean; the mean of the list is 1. Throws Error without
+/// Tokens that each of `ranks` expert ranks receives, which hold as many of the experts in their order, over their
+/// mean; the mean of the list is 1. Throws Error without
 /// a place where the table gives more than there is, leaves a rest that nobody takes, or names ranks that are not
 /// there.
-std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks);
+std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks, std::uint32_t experts);
 
 /// As the parsers read it.
 std::string to_text(const Straggler& straggler);

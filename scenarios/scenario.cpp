@@ -161,7 +161,7 @@ void each_text(const Reader& reader, std::string_view key, const Read& read) {
 void read_expert_loads(const Reader& reader, const strategies::Plan& plan, Perturbations& table) {
     const auto check = [&](const Perturbations& so_far, const std::string& pointer) {
         try {
-            (void)expert_loads(so_far, plan.strategy.expert);
+            (void)expert_loads(so_far, plan.strategy.expert, plan.model.experts);
         } catch (const Error& error) {
             throw Error(reader.file(), pointer, error.message(), error.hint());
         }
@@ -174,7 +174,18 @@ void read_expert_loads(const Reader& reader, const strategies::Plan& plan, Pertu
             throw Error("given beside expert_imbalance", "keep one of expert_imbalance and expert_loads");
     });
     check(table, reader.pointer("expert_loads"));
-    const std::vector<double> loads = expert_loads(table, plan.strategy.expert);
+    table.expert_zipf = reader.number("expert_zipf", 0);
+    if (table.expert_zipf > 0) {
+        if (table.expert_imbalance != 1 || !table.expert_loads.empty())
+            throw Error(reader.file(), reader.pointer("expert_zipf"), "given beside another distribution of tokens",
+                        "keep one of expert_zipf, expert_imbalance and expert_loads");
+        if (plan.model.experts == 0)
+            throw Error(reader.file(), reader.pointer("expert_zipf"),
+                        fmt::format("{}, but the model has no experts", table.expert_zipf),
+                        "name a model with experts, or leave it out");
+        if (plan.strategy.expert == 1) table.expert_zipf = 0;  // one rank has them all
+    }
+    const std::vector<double> loads = expert_loads(table, plan.strategy.expert, plan.model.experts);
     if (std::ranges::all_of(loads, [](double load) { return load == 1; })) table.expert_loads.clear();
 }
 

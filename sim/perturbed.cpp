@@ -124,7 +124,7 @@ Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, 
 
 /// Ranks whose experts take other numbers of tokens get other marks, each with the paces of the mark that it splits.
 void Perturbed::load_experts(const scenarios::Perturbations& table, const strategies::Plan& plan) {
-    const std::vector<double> loads = scenarios::expert_loads(table, plan.strategy.expert);
+    const std::vector<double> loads = scenarios::expert_loads(table, plan.strategy.expert, plan.model.experts);
     const strategies::Mesh mesh = plan.mesh();
     const strategies::AxisSet group = plan.expert_group();
     const double planned = plan.training.taken(1.0);

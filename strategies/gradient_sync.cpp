@@ -102,12 +102,11 @@ void GradientSync::take_turn(std::vector<BufferId>& reads) {
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
 /// that are added to the sums.
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
-    const auto numbers_of = [&](const Move& move) { return move.size(mesh_, buckets_.buckets[bucket].parameters); };
+    const std::uint64_t parameters = buckets_.buckets[bucket].parameters, bytes = bytes_on_the_wire(plan_, parameters);
     const bool changes = changes_gradients(plan_) && !list.empty();
-    if (changes) {
-        const std::uint64_t numbers = numbers_of(list.front());
-        from = change_gradients(plan_, builder_, intern_, numbers, from, bytes_on_the_wire(plan_, numbers));
-    }
+    if (changes)
+        from = change_gradients(plan_, builder_, intern_, list.front().size(mesh_, parameters), from,
+                                list.front().size(mesh_, bytes));
     StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
     std::uint64_t arrived = 0;  // numbers
     for (const Move& move : list) {
@@ -116,8 +115,8 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
                                    ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
                                    : builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
-                      Collective{move.kind, move.group, bytes_on_the_wire(plan_, numbers_of(move))}, {from}, {moved});
-        arrived = numbers_of(move) / (scatters ? mesh_.group_size(move.group) : 1);
+                      Collective{move.kind, move.group, move.size(mesh_, bytes)}, {from}, {moved});
+        arrived = move.size(mesh_, parameters) / (scatters ? mesh_.group_size(move.group) : 1);
         StateView received{State::gradients, sent.portion, bucket};
         if (scatters) received.portion = Portion::updated;
         if (const auto known = scatters_.find(bucket); !summed && known != scatters_.end()) {

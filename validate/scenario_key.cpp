@@ -52,8 +52,8 @@ std::string key(const topology::ClusterSpec& cluster) {
 }
 
 std::string key(const scenarios::Perturbations& perturbations) {
-    const auto& [stragglers, links, jitter, background, imbalance, loads] = perturbations;
-    std::string text = list(jitter, imbalance);
+    const auto& [stragglers, links, jitter, background, imbalance, loads, zipf] = perturbations;
+    std::string text = list(jitter, imbalance, zipf);
     for (const scenarios::ExpertLoad& load : loads) text += to_text(load) + ";";
     for (const scenarios::Straggler& straggler : stragglers) text += to_text(straggler) + ";";
     for (const scenarios::SlowLink& link : links) text += to_text(link) + ";";

@@ -171,6 +171,23 @@ TEST(Imbalance, TheListSaysTheSame) {
     EXPECT_NEAR(number, all, 1e-12);
 }
 
+/// Of eight experts on four ranks the shares are sums of two terms of the series.
+TEST(Imbalance, ZipfsLawIsAListOfItsOwn) {
+    scenarios::Perturbations table{.expert_zipf = 1};
+    const double sum = 761.0 / 280;  // 1 + 1/2 + ... + 1/8
+    const std::vector<double> loads = scenarios::expert_loads(table, 4, 8);
+    EXPECT_NEAR(loads[0], 4 * (1 + 1.0 / 2) / sum, 1e-12);
+    EXPECT_NEAR(loads[3], 4 * (1.0 / 7 + 1.0 / 8) / sum, 1e-12);
+    double before = seconds(moe());
+    for (const double exponent : {0.2, 0.8, 1.6}) {
+        const double now = seconds(moe(fmt::format(R"({{"perturbations": {{"expert_zipf": {}}}}})", exponent)));
+        EXPECT_GT(now, before) << exponent;
+        before = now;
+    }
+    EXPECT_EQ(seconds(moe(R"({"perturbations": {"expert_zipf": 0}})")), seconds(moe()));
+    expect_exact(moe(R"({"perturbations": {"expert_zipf": 1.2}})"));
+}
+
 /// Beyond the capacity tokens are dropped: the time stays what it is there, and padded experts never notice.
 TEST(Imbalance, CapacityBoundsTheTime) {
     const auto with = [](const char* training, double factor) {
@@ -195,7 +212,7 @@ TEST(Imbalance, NoTokenIsLost) {
         const auto named = static_cast<std::uint32_t>(random() % ranks);
         for (std::uint32_t rank = 0; rank < named; ++rank)
             table.expert_loads.push_back({rank, rank, static_cast<double>(random() % 100) / 100});
-        const auto loads = scenarios::expert_loads(table, ranks);
+        const auto loads = scenarios::expert_loads(table, ranks, 4 * ranks);
         double sum = 0;
         for (const double load : loads) sum += load;
         EXPECT_NEAR(sum, ranks, 1e-9);
@@ -237,6 +254,8 @@ TEST(Imbalance, BadTablesNameTheirKey) {
     EXPECT_EQ(pointer(R"({"expert_imbalance": 2, "expert_loads": ["expert rank 1 x 2"]})"),
               "/perturbations/expert_loads/0");
     EXPECT_EQ(pointer(R"({"expert_loads": ["expert rank 4 x 2"]})"), "/perturbations/expert_loads");
+    EXPECT_EQ(pointer(R"({"expert_zipf": 1, "expert_imbalance": 2})"), "/perturbations/expert_zipf");
+    EXPECT_EQ(pointer(R"({"expert_zipf": -1})"), "/perturbations/expert_zipf");
     EXPECT_EQ(pointer(R"({"expert_loads": ["expert ranks 0-1 x 2.5"]})"), "/perturbations/expert_loads");
     EXPECT_EQ(pointer(R"({"expert_loads": ["expert ranks 0-3 x 0.5"]})"), "/perturbations/expert_loads");
     EXPECT_EQ(pointer(R"({"expert_loads": ["expert rank 1 x 1.5", "expert ranks 0-2 x 1"]})"),

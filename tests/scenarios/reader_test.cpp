@@ -106,6 +106,7 @@ TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
            "num_distributed_optimizer_instances"},
           {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP has another name", "zero3"},
           {R"({"horovod_cycle_time": 5})", "/strategy/horovod_cycle_time", "depends on times", "bucket_size"},
+          {R"({"num_communicators": 4})", "/strategy/num_communicators", "share the links", "bucket_size"},
           {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO's stage has another name", "zero1"},
           {R"({"schedule": "zero-bubble"})", "/strategy/schedule", "zero-bubble", "zb-h2"}})
         expect_error(
