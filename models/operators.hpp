@@ -307,10 +307,11 @@ std::uint64_t active_parameters(const Model& model);
 
 /// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images:
 /// ImageSpec::tokens()):
-/// forward plus backward (three times the forward; of frozen layers the forward alone), no recomputation, attention over the full square as in
-/// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT), within a window over
-/// twice the tokens that are seen, which is the square where the window holds all. Of experts those
-/// that a token is sent to count, and of convolutions every product of a weight. This is the numerator of MFU.
+/// forward plus backward (three times the forward; of frozen layers the forward alone), no recomputation, attention
+/// over the full square as in Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain
+/// GPT), within a window over twice the tokens that are seen, which is the square where the window holds all. Of
+/// experts those that a token is sent to count, and of convolutions every product of a weight. This is the numerator of
+/// MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
 /// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "models/relative_positions.hpp"
-#include "strategies/gradient_wire.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 
@@ -188,7 +187,7 @@ void require_executable(const strategies::Plan& plan) {
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
             "what is compressed cannot be exchanged yet", "set it to \"none\"");
-    require(!strategies::changes_gradients(plan), "/training/communication_data_type",
+    require(training.precision.on_the_wire() == training.precision.grad_reduce, "/training/communication_data_type",
             "gradients cannot be exchanged in another format than they are summed in yet", "leave it out");
     require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
             "set it to false");

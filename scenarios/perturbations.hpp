@@ -93,9 +93,8 @@ Background parse_background(std::string_view text);
 ExpertLoad parse_expert_load(std::string_view text);
 
 /// Tokens that each of `ranks` expert ranks receives, which hold as many of the experts in their order, over their
-/// mean; the mean of the list is 1. Throws Error without
-/// a place where the table gives more than there is, leaves a rest that nobody takes, or names ranks that are not
-/// there.
+/// mean; the mean of the list is 1. Throws Error without a place where the table gives more than there is, leaves a
+/// rest that nobody takes, or names ranks that are not there.
 std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks, std::uint32_t experts);
 
 /// As the parsers read it.

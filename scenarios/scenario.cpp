@@ -183,7 +183,6 @@ void read_expert_loads(const Reader& reader, const strategies::Plan& plan, Pertu
             throw Error(reader.file(), reader.pointer("expert_zipf"),
                         fmt::format("{}, but the model has no experts", table.expert_zipf),
                         "name a model with experts, or leave it out");
-        if (plan.strategy.expert == 1) table.expert_zipf = 0;  // one rank has them all
     }
     const std::vector<double> loads = expert_loads(table, plan.strategy.expert, plan.model.experts);
     if (std::ranges::all_of(loads, [](double load) { return load == 1; })) table.expert_loads.clear();

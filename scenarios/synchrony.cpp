@@ -40,6 +40,13 @@ void check_plan(const strategies::Plan& plan, const synchrony::Options& options)
          "true, but parameter servers have the optimizer", "set it to false");
     only(plan.training.lora_rank == 0, "/training/lora_rank", "adapters on parameter servers",
          "leave it out, or leave synchrony out");
+    only(plan.training.frozen_layers == 0, "/training/frozen_layers", "replicas exchange all parameters",
+         "leave it out, or leave synchrony out");
+    const strategies::Precision& precision = plan.training.precision;
+    only(precision.on_the_wire() == precision.grad_reduce, "/training/communication_data_type",
+         "replicas exchange gradients as they are summed", "leave it out, or leave synchrony out");
+    only(plan.training.apply_groups == 1, "/training/num_apply_group", "replicas update all parameters at once",
+         "set it to 1, or leave synchrony out");
 }
 
 /// What a step meets is played inside one step, and a window has many.

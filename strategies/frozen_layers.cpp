@@ -23,7 +23,8 @@ void check_place(const Plan& plan) {
         refuse("/training/frozen_layers",
                fmt::format("{} layers, but the first chunk of the pipeline has {} and one of them is to be trained",
                            frozen, first),
-               fmt::format("at most {}, or give the first stage more layers (pipeline_layers)", first - 1),
+               first > 1 ? fmt::format("at most {}, or give the first stage more layers (pipeline_layers)", first - 1)
+                         : "leave it out, or give the first stage more layers (pipeline_layers)",
                Source::not_modelled);
 }
 
@@ -52,6 +53,9 @@ void check_frozen(const Plan& plan) {
     refuse_beside(is_zero_plus_plus(plan.strategy),
                   "given, but DeepSpeed's traces of secondary partitions are of layers that are trained",
                   "leave it out, or the keys of ZeRO++", Source::deepspeed_order);
+    refuse_beside(!plan.strategy.full_sharding.reshard_after_forward,
+                  "given, but weights that no backward uses would stay until the step ends",
+                  "set strategy.fsdp_reshard_after_forward to true", Source::not_modelled);
     refuse_beside(plan.offloads_weights(), "given beside weights in host memory",
                   "set strategy.offload_param_device to \"none\"");
     check_place(plan);

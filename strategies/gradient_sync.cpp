@@ -1,6 +1,7 @@
 #include "strategies/gradient_sync.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
@@ -105,8 +106,9 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
     const std::uint64_t parameters = buckets_.buckets[bucket].parameters, bytes = bytes_on_the_wire(plan_, parameters);
     const bool changes = changes_gradients(plan_) && !list.empty();
     if (changes)
-        from = change_gradients(plan_, builder_, intern_, list.front().size(mesh_, parameters), from,
+        from = change_gradients(plan_, builder_, intern_, list.front().size(mesh_, parameters), std::array{from},
                                 list.front().size(mesh_, bytes));
+    const BufferId on_the_wire = from;
     StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
     std::uint64_t arrived = 0;  // numbers
     for (const Move& move : list) {
@@ -131,7 +133,7 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
         under_way_ = {moved};
     }
     if (!changes) return from;
-    from = change_gradients(plan_, builder_, intern_, arrived, from, 0);
+    from = change_gradients(plan_, builder_, intern_, arrived, std::array{from, on_the_wire}, 0);
     under_way_ = {from};
     return from;
 }

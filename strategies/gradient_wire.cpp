@@ -73,20 +73,23 @@ void check_gradient_wire(const Plan& plan) {
                   "leave it out, or set strategy.offload_param_device to \"none\"", Source::not_modelled);
 }
 
-BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers, BufferId from,
-                          std::uint64_t kept) {
+BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers,
+                          std::span<const BufferId> from, std::uint64_t kept) {
+    BufferId made = from.front();
     const auto pass = [&](const char* name, const Pointwise& kernel, std::uint64_t bytes) {
-        const BufferId made = builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use});
-        builder.emit(Lane::data, intern.label(name, Phase::gradient), What{intern.kernel(kernel)}, {from}, {made});
+        const BufferId next = builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use});
+        builder.emit(Lane::data, intern.label(name, Phase::gradient), What{intern.kernel(kernel)}, from,
+                     std::span(&next, 1));
         builder.state({});
-        from = made;
+        made = next;
+        from = std::span(&made, 1);
     };
     if (casts(plan)) pass("cast gradients", cast_of(plan.training.precision, numbers), kept);
     const std::uint32_t passes = by_ratio(plan) ? plan.strategy.compression_passes : 0;
     for (std::uint32_t number = 1; number <= passes; ++number)
         pass("compress gradients", {PointwiseKind::scale, plan.training.precision.grad_reduce, 1, numbers},
              number == passes ? kept : 0);
-    return from;
+    return made;
 }
 
 }  // namespace orrery::strategies

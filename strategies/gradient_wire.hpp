@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "strategies/intern.hpp"
 #include "strategies/plan.hpp"
@@ -20,9 +21,10 @@ bool changes_gradients(const Plan& plan);
 /// Of so many numbers that leave.
 std::uint64_t bytes_on_the_wire(const Plan& plan, std::uint64_t numbers);
 
-/// The kernels over so many numbers, from sums to what leaves or back, in line with it beside the layers. kept: bytes
-/// that they make and that no other buffer has. Returns what the last makes.
-BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers, BufferId from,
-                          std::uint64_t kept);
+/// The kernels over so many numbers, from sums to what leaves or back, in line with it beside the layers. from: the
+/// first is what is worked on, the others stay until the first kernel has run. kept: bytes that they make and that no
+/// other buffer has. Returns what the last makes.
+BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers,
+                          std::span<const BufferId> from, std::uint64_t kept);
 
 }  // namespace orrery::strategies

@@ -30,6 +30,8 @@ void check_apply_groups(const Plan& plan) {
                   "set it to 1, or software to another", Source::limit);
     refuse_beside(plan.strategy.optimizer_cpu_offload, "the host's optimizer takes gradients as they come",
                   "set it to 1, or strategy.optimizer_cpu_offload to false", Source::not_modelled);
+    refuse_beside(plan.offloads_weights(), "weights in host memory are updated all at once",
+                  "set it to 1, or strategy.offload_param_device to \"none\"", Source::not_modelled);
     refuse_beside(plan.strategy.compression == Compression::onebit_adam, "1-bit Adam updates from momentum",
                   "set it to 1, or strategy.compression to \"none\"", Source::compressed_momentum);
     refuse_beside(schedule_of(plan.strategy.schedule).asynchronous, "steps run into each other",

@@ -82,18 +82,21 @@ void check_context_exchange(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     const uint64_t context = strategy.context, tensor = strategy.tensor, degree = strategy.ulysses_degree;
     const bool hybrid = strategy.context_exchange == ContextExchange::a2a_p2p;
+    if (context == 1) return;
     if (hybrid && (degree == 1 || degree == context || context % degree != 0))
         refuse("/strategy/ulysses_degree",
                fmt::format("a ring of {} context ranks that exchange heads among {} is none", context, degree),
-               "set it to a divisor between 1 and context, or cp_comm_type to \"p2p\" or \"a2a\"",
+               nearest_legal(degree, context - 1, [&](uint64_t v) { return v > 1 && context % v == 0; }) +
+                   "; or set cp_comm_type to \"p2p\" or \"a2a\"",
                Source::origin_of_key);
     if (!hybrid && degree > 1)
         refuse("/strategy/ulysses_degree", fmt::format("{}, but it divides the context ranks of a2a+p2p", degree),
                "set cp_comm_type to \"a2a+p2p\", or leave it out", Source::origin_of_key);
-    if (context == 1) return;
     const bool window = plan.model.attention_window > 0 && plan.model.attention_window < plan.training.seq;
     if (window && (hybrid || strategy.context_exchange == ContextExchange::p2p))
-        refuse(key, fmt::format("p2p, but queries see a window of {} tokens", plan.model.attention_window),
+        refuse(key,
+               fmt::format("{}, but queries see a window of {} tokens", hybrid ? "a2a+p2p" : "p2p",
+                           plan.model.attention_window),
                "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands", Source::engine_context);
     const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor, ranks = hybrid ? degree : context;
     if ((hybrid || strategy.context_exchange == ContextExchange::a2a) && heads % ranks != 0)

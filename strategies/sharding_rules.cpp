@@ -57,7 +57,7 @@ void check_each_micro_batch(const Plan& plan) {
     if (schedule_of(strategy.schedule).asynchronous)
         micro_batch_beside(fmt::format("{} goes on from step to step", schedule_of(strategy.schedule).name),
                            "set schedule to \"1f1b\", or leave it out");
-    if (strategy.compression != Compression::none)
+    if (strategy.compression != Compression::none && strategy.compression != Compression::by_ratio)
         micro_batch_beside("what is compressed is exchanged once a step", "set compression to \"none\"");
     if (strategy.optimizer_cpu_offload)
         micro_batch_beside("the host's optimizer takes them once a step", "set optimizer_cpu_offload to false");

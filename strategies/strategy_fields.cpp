@@ -197,8 +197,8 @@ constexpr std::array of_strategy{
         .origin = "DeepSpeed (coalesced_collectives.py)"}),
     field<&Strategy::compression>({.name = "compression", .words = compressions,
         .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients; "
-                "powersgd: two thin factors of each matrix of gradients; by_ratio: compression_ratio times fewer bytes, "
-                "whatever makes them fewer.",
+                "powersgd: two thin factors of each matrix of gradients; by_ratio: compression_ratio times fewer "
+                "bytes, whatever makes them fewer.",
         .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam); Vogels et al. 2019, arXiv:1905.13727"}),
     field<&Strategy::powersgd_rank>({.name = "powersgd_rank", .min = 1, .max = 64,
         .help = "Columns of powersgd's factors.",

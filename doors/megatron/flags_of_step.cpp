@@ -62,7 +62,7 @@ constexpr Row rows[] = {
     noted("moe_min_capacity", "a least capacity of experts is not modelled", estimate, one, "4"),
     // Parallelism.
     key("tensor_model_parallel_size"), key("pipeline_model_parallel_size"), rule("model_parallel_size"),
-    key("context_parallel_size", "1"), rule("cp_comm_type", any), rule("hierarchical_context_parallel_sizes"),
+    key("context_parallel_size", "1"), rule("cp_comm_type", any), rule("hierarchical_context_parallel_sizes", any),
     key("num_distributed_optimizer_instances", "1"), key_switch("use_tp_pp_dp_mapping"),
     rule("num_layers_per_virtual_pipeline_stage"), rule("num_virtual_stages_per_pipeline_rank"),
     rule("sequence_parallel", none), rule("use_distributed_optimizer", none), rule("zero_stage"),

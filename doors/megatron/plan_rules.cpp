@@ -75,8 +75,14 @@ void read_degree(const Givens& given, const Origin& exchange, Draft& draft) {
             exchange.place, exchange.name,
             fmt::format("a2a+p2p has two levels of context ranks, and {} are given", levels.size()),
             "give hierarchical_context_parallel_sizes two numbers");
-    if (levels[0] == "1" || levels[1] == "1")
-        return draft.set("/strategy/cp_comm_type", levels[0] == "1" ? "p2p" : "a2a", sizes->origin);
+    const auto first = whole_number(levels[0]), second = whole_number(levels[1]);
+    if (!first || !second || *first * *second != draft.whole("/strategy/context", 1))
+        return draft.findings.refuse(sizes->origin.place, sizes->origin.name,
+                                     fmt::format("{} and {} context ranks are not the {} that there are", levels[0],
+                                                 levels[1], draft.whole("/strategy/context", 1)),
+                                     "give two numbers whose product is context_parallel_size");
+    if (*first == 1 || *second == 1)
+        return draft.set("/strategy/cp_comm_type", *first == 1 ? "p2p" : "a2a", sizes->origin);
     set_key("/strategy/ulysses_degree", {sizes->name, nlohmann::json(levels[0]), sizes->origin}, draft);
 }
 

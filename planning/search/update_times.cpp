@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategies/gradient_buckets.hpp"
+#include "strategies/gradient_wire.hpp"
 #include "strategies/intern.hpp"
 #include "strategies/optimizer_phase.hpp"
 #include "strategies/ownership.hpp"
@@ -43,6 +44,9 @@ struct BareStage {
                 block.parameters = layers.parameters(one);
                 block.replicated_parameters = layers.replicated_parameters(one);
                 block.expert_parameters = layers.expert_parameters(one);
+                const bool frozen =
+                    plan.training.frozen_layers > 0 && node < layers.body_begin() + plan.training.frozen_layers;
+                if (!frozen) block.backward = 0;  // some block's
                 stage.parameters += block.parameters;
                 stage.replicated_parameters += block.replicated_parameters;
                 stage.expert_parameters += block.expert_parameters;
@@ -93,11 +97,13 @@ private:
     }
     [[nodiscard]] double scatter(const GradientBucket& bucket) const {
         const Ownership& of = owners(bucket.experts);
-        return moved(strategies::moves(mesh_, of.formed, of.gradients, of.replicas), gradient_bytes(bucket.parameters));
+        return moved(strategies::moves(mesh_, of.formed, of.gradients, of.replicas),
+                     strategies::bytes_on_the_wire(plan_, bucket.parameters));
     }
     [[nodiscard]] double reduce(const GradientBucket& bucket) const {
         const Ownership& of = owners(bucket.experts);
-        return moved(strategies::moves(mesh_, of.gradients, of.states, of.replicas), gradient_bytes(bucket.parameters));
+        return moved(strategies::moves(mesh_, of.gradients, of.states, of.replicas),
+                     strategies::bytes_on_the_wire(plan_, bucket.parameters));
     }
 
     /// Seconds of kernels, one behind the other.

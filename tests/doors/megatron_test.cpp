@@ -227,6 +227,7 @@ TEST(Megatron, ReadsContextRanks) {
     EXPECT_EQ(at(levels("2 4"), "/strategy/ulysses_degree"), 2);
     EXPECT_EQ(at(levels("1 8"), "/strategy/cp_comm_type"), "p2p");
     EXPECT_EQ(at(levels("8 1"), "/strategy/cp_comm_type"), "a2a");
+    EXPECT_TRUE(says(levels("2 2"), Verdict::refused, "--hierarchical-context-parallel-sizes"));
     EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type p2p a2a"), Verdict::refused, "--cp-comm-type"));
     EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type a2a+p2p"), Verdict::refused, "--cp-comm-type"));
     const Imported ulysses = with("--ds-sequence-parallel-size 4");

@@ -42,10 +42,14 @@ std::vector<Drawn> draw(const Site& site, const Space& space, std::mt19937_64& r
     return drawn;
 }
 
-/// Of three sites one counts zeros, and one has LAMB over all parameters or one by one.
+/// Of four sites two have gradients in several buckets, of one of which halves travel, and one sums in 16 bits; of
+/// three one counts zeros, and one has LAMB over all parameters or one by one.
 Site site_of(std::uint64_t seed) {
     nlohmann::json document = nlohmann::json::parse(small_document(seed));
     document["strategy"] = {{"data", 1}};
+    if (seed % 4 < 2) document["strategy"]["bucket_size"] = "1 MB";  // several buckets
+    if (seed % 4 == 1) document["training"]["communication_data_type"] = "bf16";
+    if (seed % 4 == 2) document["training"].update({{"grad_reduce_precision", "bf16"}, {"precision", "bf16"}});
     if (seed % 3 == 1) document["training"]["log_num_zeros_in_grad"] = true;
     if (seed % 3 == 2) document["training"].update({{"optimizer", "lamb"}, {"fused_optimizer", seed % 2 == 0}});
     return Site(sim::scenario_of(document), 0, sim::profiles());

@@ -121,6 +121,7 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
         written(experts, {"perturbations.expert_imbalance=1.3", "strategy.expert_tensor=1",
                           "training.moe_expert_capacity_factor=1.25"}),
         written(experts, {"perturbations.expert_loads=[\"expert rank 3 x 1.5\"]"}),
+        written(experts, {"perturbations.expert_zipf=1.2"}),
         written("scenarios/lectures/slow-worker.json",
                 {"synchrony={\"mode\": \"ssp\", \"staleness\": 2, \"exchange\": \"parameter_server\", "
                  "\"servers\": 4, \"server_nodes\": \"workers\", \"step_jitter\": 0.1, \"steps\": 10}"}),

@@ -71,6 +71,13 @@ TEST(GradientWire, ABucketsCopyIsThereWhileItTravels) {
     const auto peak = [](const Plan& plan) { return memory(build(plan), 0).peak; };
     const std::uint64_t more =
         peak(wire_plan(Sharding::none, GradientWire::bf16)) - peak(wire_plan(Sharding::none, GradientWire::as_summed));
+    std::uint64_t copies = 0;
+    const StepProgram step = build(wire_plan(Sharding::none, GradientWire::bf16));
+    const Program& program = step.programs.front();
+    for (const Op& op : program.ops)
+        if (step.names[op.label.name] == "cast gradients")
+            for (const BufferId id : program.writes(op)) copies += program.buffers[id].bytes;
+    EXPECT_EQ(copies, wired(wire_plan(Sharding::none, GradientWire::bf16)).moved) << "each bucket's";
     EXPECT_LE(more, 2 * 100'000U + 1000 * 64 * 2U) << "half of two buckets, one of which holds the words";
 }
 

@@ -69,6 +69,11 @@ TEST(ApplyGroups, SayWhereTheyDoNotGo) {
     EXPECT_EQ(refused([](Plan& p) { p.training.fused_optimizer = false; }), key);
     EXPECT_EQ(refused([](Plan& p) { p.training.software = hardware::Software::orrery; }), key);
     EXPECT_EQ(refused([](Plan& p) { p.strategy.optimizer_cpu_offload = true; }), key);
+    EXPECT_EQ(refused([](Plan& p) {
+                  p.strategy.sharding = Sharding::zero3;
+                  p.strategy.param_device = OffloadDevice::cpu;
+              }),
+              key);
 }
 
 }  // namespace
