@@ -30,6 +30,12 @@ double weight_of(const SearchQuestion& question, const Site& site) {
     return objectives[static_cast<std::size_t>(question.objective)].weight(site, question.prices);
 }
 
+void refuse_frozen(const strategies::Training& training) {
+    if (training.lora_rank == 0 && training.frozen_layers == 0) return;
+    throw Error("", training.lora_rank > 0 ? "/training/lora_rank" : "/training/frozen_layers",
+                "a search does not count frozen weights yet", "leave it out, or sweep the plans");
+}
+
 struct Fields {
     std::vector<Field> list;
     std::vector<std::uint64_t> site;  ///< of each, the grid's point
@@ -42,9 +48,7 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
     for (std::uint64_t point = 0; point < question.sites.points(); ++point) {
         try {
             Site site(question.sites.open_scenario(point, open_plan()), question.sites.gpus(point), profiles);
-            if (site.scenario.plan.training.lora_rank > 0)
-                throw Error("", "/training/lora_rank", "a search does not count frozen weights yet",
-                            "leave it out, or sweep the plans");
+            refuse_frozen(site.scenario.plan.training);
             Space space({site.gpus, question.idle, sim::has_host(site.cluster, 0)});
             for (const auto& [key, values] : question.given) space.give(key, values);
             const double weight = weight_of(question, site);
