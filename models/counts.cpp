@@ -170,15 +170,18 @@ double forward_flops(const Layer& layer, const Lengths& lengths) {
     return sum;
 }
 
-/// Of one example, over the nodes whose layer `counts` accepts.
-template <class Counts>
-double forward_flops(const Model& model, const Lengths& lengths, Counts counts) {
+/// Of one example, each layer's as often as `times` says.
+template <class Times>
+double forward_flops(const Model& model, const Lengths& lengths, Times times) {
     const std::vector<std::uint64_t> uses = model.uses();
     double sum = 0.0;
     for (std::size_t i = 0; i < uses.size(); ++i)
-        if (counts(model.layers[i])) sum += static_cast<double>(uses[i]) * forward_flops(model.layers[i], lengths);
+        sum += times(model.layers[i]) * static_cast<double>(uses[i]) * forward_flops(model.layers[i], lengths);
     return sum;
 }
+
+/// Forward, and where there is one a backward of twice as much.
+double passes(const Layer& layer) { return layer.frozen ? 1 : 3; }
 
 }  // namespace
 
@@ -209,9 +212,7 @@ std::uint64_t active_parameters(const Model& model) {
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded) {
     const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
-    const double frozen = forward_flops(model, lengths, [](const Layer&layer) { return layer.frozen; }),
-                 all = forward_flops(model, lengths, [](const Layer&) { return true; });
-    return static_cast<double>(sequences) * (3.0 * all - 2.0 * frozen);
+    return static_cast<double>(sequences) * forward_flops(model, lengths, passes);
 }
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
@@ -227,7 +228,7 @@ double causal_attention_flops(const Model& model, std::uint64_t sequences, std::
         const double seq = lengths.of(model.layers[i].output);
         for (const Operator& op : model.layers[i].operators)
             if (const auto* core = std::get_if<AttentionCore>(&op); core != nullptr && core->causal)
-                sum += (model.layers[i].frozen ? 1 : 3) * static_cast<double>(uses[i]) * ForwardFlops{seq, seq}(*core);
+                sum += passes(model.layers[i]) * static_cast<double>(uses[i]) * ForwardFlops{seq, seq}(*core);
     }
     return static_cast<double>(sequences) * sum;
 }
@@ -236,7 +237,8 @@ double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences
                                      std::uint64_t decoded) {
     const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
     const double again = forward_flops(model, lengths, [](const Layer& layer) {
-        return !layer.frozen && (layer.part == Part::body || layer.part == Part::further);
+        const bool runs_again = !layer.frozen && (layer.part == Part::body || layer.part == Part::further);
+        return runs_again ? 1.0 : 0.0;
     });
     return model_flops(model, sequences, encoded, decoded) + static_cast<double>(sequences) * again;
 }

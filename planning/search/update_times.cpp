@@ -44,9 +44,7 @@ struct BareStage {
                 block.parameters = layers.parameters(one);
                 block.replicated_parameters = layers.replicated_parameters(one);
                 block.expert_parameters = layers.expert_parameters(one);
-                const bool frozen =
-                    plan.training.frozen_layers > 0 && node < layers.body_begin() + plan.training.frozen_layers;
-                if (!frozen) block.backward = 0;  // some block's
+                block.backward = 0;  // some block's: a search refuses what is frozen
                 stage.parameters += block.parameters;
                 stage.replicated_parameters += block.replicated_parameters;
                 stage.expert_parameters += block.expert_parameters;
