@@ -25,8 +25,8 @@ const std::array<OutcomeField, 12>& outcome_fields() {
 
 Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool scale_factor,
                  sim::Session* session) {
-    const sim::Prediction p =
-        sim::predict(scenario, profiles, {.scale_factor = scale_factor, .advice = false, .session = session});
+    const sim::Prediction p = sim::predict(
+        scenario, profiles, {.scale_factor = scale_factor, .advice = false, .allocator = false, .session = session});
     Outcome outcome{.gpus = p.gpus,
                     .step_s = p.step_time_s,
                     .tokens_per_s = p.tokens_per_s,

@@ -30,9 +30,17 @@ Json seconds_by_category(const sim::Breakdown& breakdown) {
     return object;
 }
 
+Json allocator_json(const strategies::AllocatorUse& use) {
+    return {{"allocated", use.allocated},
+            {"reserved", use.reserved},
+            {"retries", use.retries},
+            {"out_of_memory", use.out_of_memory}};
+}
+
+/// allocator: null where it was not replayed.
 Json memory_of(std::size_t stage, const sim::MemoryUse& use) {
     const sim::StageMemory& memory = use.memory[stage];
-    const auto framework = use.framework.empty() ? hardware::FrameworkMemory{} : use.framework[stage];
+    const hardware::FrameworkMemory framework = use.framework_of(stage);
     Json kinds = Json::object();
     for (std::size_t keep = 0; keep < strategies::keeps; ++keep)
         kinds[std::string(name(static_cast<strategies::Keep>(keep)))] = memory.at_peak[keep];
@@ -47,6 +55,7 @@ Json memory_of(std::size_t stage, const sim::MemoryUse& use) {
              {{"workspaces", framework.workspaces},
               {"context", framework.context},
               {"communicators", framework.communicators}}},
+            {"allocator", use.allocator.empty() ? Json() : allocator_json(use.allocator[stage])},
             {"needed", use.needed(stage)},
             {"capacity", use.capacity(stage)}};
 }

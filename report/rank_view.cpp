@@ -13,7 +13,8 @@ namespace orrery::report {
 RankView::RankView(const scenarios::Scenario& scenario, std::uint32_t rank)
     : scenario_(scenario),
       rank_(rank),
-      prediction_(sim::predict(scenario, profiles_, {.keep_trace = true, .scale_factor = false, .advice = false})),
+      prediction_(sim::predict(scenario, profiles_,
+                               {.keep_trace = true, .scale_factor = false, .advice = false, .allocator = false})),
       cluster_(topology::build(scenario.cluster)) {
     // A rank that is not there has no GPU; explain() says so.
     const topology::Gpu& gpu = cluster_.gpu_of(scenario.plan.placement.gpu(std::min(rank, scenario.gpus - 1)));

@@ -186,6 +186,10 @@ std::string memory_table(const sim::Step& p, std::size_t columns) {
     }
     if (!one_capacity)
         table.row("of the smallest GPU's", [&](std::size_t stage) { return unit.text(p.capacity(stage)); });
+    if (!p.allocator.empty())
+        table.row("reserved", [&](std::size_t stage) {
+            return p.allocator[stage].out_of_memory ? "OOM" : unit.text(p.allocator[stage].reserved);
+        });
     if (std::ranges::any_of(p.memory, [](const auto& m) { return m.host > 0; }))
         row("in host memory", [](const auto& m) { return m.host; });
     if (p.memory[fullest].after_optimizer == 0) return table.to_text(columns);  // a run that knows its peak alone

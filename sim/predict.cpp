@@ -14,6 +14,7 @@
 #include "calibrate/peak.hpp"
 #include "reliability/goodput.hpp"
 #include "sim/advice.hpp"
+#include "sim/allocator.hpp"
 #include "sim/bottleneck.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
@@ -219,8 +220,11 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     MemoryUse memory = memory_use(ran.program, d.memory_limits,
                                   options.keep_trace ? strategies::OverTime::sampled : strategies::OverTime::left_out);
     add_hosts(memory, ran.program, cluster, scenario.plan.placement);
+    if (options.allocator)
+        add_allocator(memory, scenario.plan, options.unroll ? strategies::build(scenario.plan) : ran.program);
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
+    append(d.warnings, allocator_doubts(memory));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));
     append(d.warnings, idle_kinds(kinds, seconds));

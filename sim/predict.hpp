@@ -13,6 +13,7 @@ struct Options {
     bool keep_trace = false;   ///< fill Prediction::trace, Prediction::program and each stage's memory over time
     bool scale_factor = true;  ///< also predict the reference of the scale factor
     bool advice = true;        ///< also predict neighbouring plans to advise
+    bool allocator = true;     ///< also replay PyTorch's allocator: what it reserves
     bool unroll = false;       ///< replay every operation of every call: spans of all, and a longer program
     bool fold = true;          ///< simulate one rank of each class where that is exact
     EngineKind engine = EngineKind::fast;

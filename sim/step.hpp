@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/framework_memory.hpp"
+#include "strategies/allocator_use.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/step_program.hpp"
 
@@ -81,6 +82,9 @@ struct MemoryUse {
     std::vector<StageMemory> memory;  ///< by pipeline stage, of its ranks that have least to spare
     /// By stage, what its processes keep on a GPU beside that; empty: nothing.
     std::vector<hardware::FrameworkMemory> framework;
+    /// By stage, what PyTorch's allocator reserves for the step's tensors and the framework's workspaces (allocator.hpp);
+    /// empty: not asked, or other software.
+    std::vector<strategies::AllocatorUse> allocator;
     std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on
     std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere
     std::uint64_t host_memory = 0;              ///< bytes of the node whose ranks need most of it, all of them together
@@ -94,7 +98,10 @@ struct MemoryUse {
     }
     /// Bytes that a GPU of it needs: of the step's tensors at their peak, and of the framework.
     [[nodiscard]] std::uint64_t needed(std::size_t stage) const {
-        return memory[stage].peak + (framework.empty() ? 0 : framework[stage].total());
+        return memory[stage].peak + framework_of(stage).total();
+    }
+    [[nodiscard]] hardware::FrameworkMemory framework_of(std::size_t stage) const {
+        return framework.empty() ? hardware::FrameworkMemory{} : framework[stage];
     }
     /// Bytes that it has left; below 0 where the stage does not fit.
     [[nodiscard]] double spare(std::size_t stage) const {

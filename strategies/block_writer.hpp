@@ -34,6 +34,8 @@ public:
     void piece(const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins, std::vector<BufferId> ends,
                bool last_piece);
 
+    /// Operations so far.
+    [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ops_.size()); }
     [[nodiscard]] std::vector<BlockOp> ops() && { return std::move(ops_); }
 
 private:

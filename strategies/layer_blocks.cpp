@@ -23,6 +23,22 @@ Program block_of(Builder&& builder, std::vector<BlockOp> ops, std::uint32_t flow
     return block;
 }
 
+/// What pieces from `from` on keep between their forward, in operations that begin with `begins`, and their backward.
+std::vector<KeptTensor> kept(const ShardedLayer& layer, Again again, bool split, std::size_t from,
+                             const std::vector<std::uint32_t>& begins) {
+    if (again.whole) return from == 0 ? std::vector{KeptTensor{.bytes = layer.input_bytes}} : std::vector<KeptTensor>{};
+    const Reruns runs = reruns(layer, again.modules);
+    std::vector<KeptTensor> tensors;
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+        const Piece& piece = layer.pieces[from + i];
+        const std::uint64_t weights = split ? piece.weight_saved_bytes : 0;
+        const std::uint64_t stays = piece.saved_bytes - runs.dropped[from + i];
+        if (stays > weights) tensors.push_back({stays - weights, begins[i], false});
+        if (weights > 0) tensors.push_back({weights, begins[i], true});
+    }
+    return tensors;
+}
+
 std::uint64_t saved_bytes(const ShardedLayer& layer, Again again) {
     if (again.whole) return layer.input_bytes;
     std::uint64_t bytes = layer.saved_bytes();
@@ -59,7 +75,14 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
     const std::size_t all = layer.pieces.size(), wait = layer.host_waits_before();
     const bool waits = wait < all;
     const auto forward = [&](const char* suffix, std::size_t from, std::size_t to) {
-        return add(suffix, [&](Builder& builder) { return forward_ops(intern, builder, layer, from, to); });
+        std::vector<std::uint32_t> begins;
+        const std::uint32_t block = add(suffix, [&](Builder& builder) {
+            ForwardOps written = forward_ops(intern, builder, layer, from, to);
+            begins = std::move(written.begins);
+            return std::move(written.ops);
+        });
+        if (block != LayerBlocks::none) step.blocks[block].kept = kept(layer, again, split, from, begins);
+        return block;
     };
     const auto backward = [&](const char* suffix, Gradients gradients, std::size_t ran) {
         return add(suffix,

@@ -20,15 +20,16 @@ std::vector<Work> works_of(const Piece& piece, Gradients gradients) {
 
 }  // namespace
 
-std::vector<BlockOp> forward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t from,
-                                 std::size_t to) {
+ForwardOps forward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t from, std::size_t to) {
     BlockWriter writer(intern, builder);
+    std::vector<std::uint32_t> begins;
     for (std::size_t i = from; i < to; ++i) {
         const Piece& piece = layer.pieces[i];
+        begins.push_back(writer.size());
         const BufferId working = writer.scratch(piece.working_bytes);
         writer.piece(piece.forward, Phase::forward, {working}, {working}, i + 1 == to);
     }
-    return std::move(writer).ops();
+    return {std::move(writer).ops(), std::move(begins)};
 }
 
 std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t to) {

@@ -14,9 +14,13 @@ namespace orrery::strategies {
 /// A backward in one go, or one of the two works that it can be split into.
 enum class Gradients : std::uint8_t { both, of_inputs, of_weights };
 
+/// begins: of each piece its first operation.
+struct ForwardOps {
+    std::vector<BlockOp> ops;
+    std::vector<std::uint32_t> begins;
+};
 /// The layer's pieces [from, to). Buffers are `builder`'s.
-std::vector<BlockOp> forward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t from,
-                                 std::size_t to);
+ForwardOps forward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t from, std::size_t to);
 /// What a backward runs again of pieces [0, to) in a block of its own; what that brings back is counted where the
 /// backward goes on.
 std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t to);

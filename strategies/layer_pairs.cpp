@@ -97,7 +97,7 @@ void add_pair(StepProgram& step, Intern& intern, const PairedLayer& forward, con
     const ShardedLayer &one = *forward.layer, &other = *backward.layer;
     Builder builder(one.name + " forward beside " + other.name + " backward");
     const std::size_t from = forward.blocks->forward_to_wait == LayerBlocks::none ? 0 : one.host_waits_before();
-    std::vector<BlockOp> ahead = forward_ops(intern, builder, one, from, one.pieces.size());
+    std::vector<BlockOp> ahead = forward_ops(intern, builder, one, from, one.pieces.size()).ops;
     std::vector<BlockOp> back = backward_ops(intern, builder, other, backward.again, Gradients::both, 0);
     const Cut f(ahead, &Cut::before), b(back, &Cut::between);
     Merger merger(builder);

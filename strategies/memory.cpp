@@ -1,40 +1,17 @@
 #include "strategies/memory.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
+
+#include "strategies/liveness.hpp"
 
 namespace orrery::strategies {
 
 namespace {
 
 constexpr std::size_t most_samples = 2000;
-
-/// First and last use, in program order.
-struct Uses {
-    std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
-
-    [[nodiscard]] bool any() const { return first <= last; }
-};
-
-bool lasting(const Buffer& buffer) { return buffer.lifetime.span == Lifetime::Span::step; }
-
-std::uint64_t bytes_of(const Buffer& buffer) { return buffer.bytes * buffer.lifetime.versions; }
-
-std::vector<Uses> uses(const Program& program) {
-    std::vector<Uses> lives(program.buffers.size());
-    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        const Op& op = program.ops[i];
-        const std::span operands(program.operands.data() + op.operands, std::size_t{op.reads} + op.writes);
-        for (const BufferId id : operands) {
-            lives[id].first = std::min(lives[id].first, i);
-            lives[id].last = i;
-        }
-    }
-    return lives;
-}
 
 /// change(buffer, operation, bytes) for each that does not last the whole step and is used: how many more of its bytes
 /// are there from that operation on, modulo 2^64. They come with its first use and go behind its last.

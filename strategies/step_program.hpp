@@ -187,6 +187,14 @@ struct Rounds {
     }
 };
 
+/// A tensor that a layer's forward leaves for its backward, or for the gradient of its weights by itself: the operation
+/// it comes with.
+struct KeptTensor {
+    std::uint64_t bytes = 0;
+    std::uint32_t op = 0;
+    bool for_weights = false;
+};
+
 struct Program {
     std::string name;  ///< "stage 3", "block forward"
     std::vector<Buffer> buffers;
@@ -196,6 +204,7 @@ struct Program {
     std::uint32_t flow = no_flow;
     std::vector<Detail> details = {};
     bool instead = false;  ///< of a backward: it stands for those of its layer that are in two parts
+    std::vector<KeptTensor> kept = {};  ///< of a layer's forward, in the order in which they come
     /// Of a stage: its parameters as a whole, and what operations take of them.
     StageState state = {};
     std::vector<StateDetail> state_details = {};

@@ -95,14 +95,13 @@ void check_memory(const Row& row) {
 double predicted_memory(const MeasuredMemory& measured, const sim::MemoryUse& predicted,
                         const scenarios::Scenario& scenario, Software software) {
     if (predicted.memory.empty()) throw Skip("no memory was predicted");
-    const auto framework = [&](std::size_t stage) {
-        return predicted.framework.empty() ? hardware::FrameworkMemory{} : predicted.framework[stage];
-    };
     const auto shown = [&](std::size_t stage) {
-        const std::uint64_t allocated = predicted.memory[stage].peak + framework(stage).workspaces;
+        const hardware::FrameworkMemory framework = predicted.framework_of(stage);
+        const std::uint64_t allocated = predicted.memory[stage].peak + framework.workspaces;
         if (measured.tool != Tool::device) return allocated;
         const bool deepspeed = software == Software::megatron_deepspeed;
-        return allocated + framework(stage).context + framework(stage).communicators +
+        const std::uint64_t taken = predicted.allocator.empty() ? allocated : predicted.allocator[stage].reserved;
+        return taken + framework.context + framework.communicators +
                (deepspeed ? deepspeed_holds(scenario.plan, predicted, stage) : 0);
     };
     if (measured.tool == Tool::last_stage) return static_cast<double>(shown(predicted.memory.size() - 1));

@@ -90,8 +90,8 @@ std::string facts_key(const json& scenario, const std::filesystem::path& folder)
 }
 
 Facts facts_of(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Session& session) {
-    const sim::Prediction p =
-        sim::predict(scenario, profiles, {.scale_factor = false, .advice = false, .session = &session});
+    const sim::Prediction p = sim::predict(
+        scenario, profiles, {.scale_factor = false, .advice = false, .allocator = false, .session = &session});
     Facts facts;
     facts.job = p.whole_run->job;
     facts.watts = sim::mean_power(p);

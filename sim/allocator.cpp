@@ -1,0 +1,54 @@
+#include "sim/allocator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/units.hpp"
+#include "strategies/optimizer_moments.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+bool is_pytorch(hardware::Software software) {
+    return software == hardware::Software::megatron_lm || software == hardware::Software::transformer_engine;
+}
+
+/// Bytes that a GPU has for the allocator: the context and communicators' buffers come from the driver as well.
+std::uint64_t room(const MemoryUse& use, std::size_t stage) {
+    if (use.spare(stage) < 0) return std::numeric_limits<std::uint64_t>::max();
+    const hardware::FrameworkMemory framework = use.framework_of(stage);
+    return use.capacity(stage) - framework.context - framework.communicators;
+}
+
+}  // namespace
+
+void add_allocator(MemoryUse& use, const strategies::Plan& plan, const strategies::StepProgram& step) {
+    if (!is_pytorch(plan.training.software)) return;
+    for (std::size_t stage = 0; stage < use.memory.size(); ++stage) {
+        const std::uint32_t role = use.memory[stage].role;
+        use.allocator.push_back(strategies::allocator_use(step, role,
+                                                          {.capacity = room(use, stage),
+                                                           .workspaces = use.framework_of(stage).workspaces,
+                                                           .moments = optimizer_moments(plan, step, role)}));
+    }
+}
+
+std::vector<std::string> allocator_doubts(const MemoryUse& use) {
+    std::vector<std::string> warnings;
+    for (std::size_t stage = 0; stage < use.allocator.size(); ++stage) {
+        const strategies::AllocatorUse& allocator = use.allocator[stage];
+        if (!allocator.out_of_memory) continue;
+        warnings.push_back(fmt::format(
+            "the tensors of stage {} fit, and PyTorch's allocator runs out of memory all the same: of {} that it has "
+            "reserved then, {} are in use. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lays them out anew",
+            stage, format_bytes(static_cast<double>(allocator.reserved)),
+            format_bytes(static_cast<double>(allocator.allocated))));
+        break;  // of several stages the first
+    }
+    return warnings;
+}
+
+}  // namespace orrery::sim
