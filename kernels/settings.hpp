@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/dropout_mask.hpp"
 #include "kernels/operands.hpp"
 
 namespace orrery::kernels {
@@ -62,6 +63,10 @@ struct Settings {
     /// Attention: columns of a head's values and results; 0: head_dim.
     std::uint64_t value_dim = 0;
     PositionBias position_bias{};
+    /// dropout, bias_dropout_add and their backward passes: the mask that is drawn, of the kernel's elements; none: the
+    /// default one. Attention, forward and backward: one of its probabilities [batch, heads, seq, keys], which are
+    /// multiplied by mask / (1 - probability) where they weigh values, and nowhere else; none: nothing is dropped.
+    std::optional<DropoutMask> dropout = std::nullopt;
     /// gelu, swiglu and their backward passes: what is applied instead, to x + bias, or to the gate.
     Function function = Function::own;
     /// rope: rows of its tables; 0: min(rows, rope_positions). softmax_merge: rows of one of several sequences, whose

@@ -36,8 +36,6 @@ void require_model(const models::ModelSpec& model) {
     require(model.layer_pattern.empty(), "/model/hybrid_override_pattern",
             "state-space mixers and layers of one branch cannot be executed yet",
             "take a GPT or Llama model, or predict it with orrery simulate");
-    require(model.dropout == 0, "/training/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
-            "set it to 0");
     require(model.token_types == 0, "/model/type_vocab_size", "BERT's table of segments cannot be executed yet",
             "set it to 0");
     require(!model.post_norm || model.experts == 0, "/model/num_experts",
@@ -48,6 +46,18 @@ void require_model(const models::ModelSpec& model) {
             "a gate of the expert that every token takes cannot be executed yet", "set it to false");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");
+}
+
+/// Masks are counted by the tokens of one sequence, and by whole rows of scores.
+void require_dropout(const strategies::Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    if (model.dropout == 0) return;
+    require(model.decoder_layers == 0, "/training/dropout",
+            fmt::format("dropout {} in an encoder and a decoder cannot be executed yet", model.dropout), "set it to 0");
+    require(plan.strategy.context == 1 || model.hidden_dropout_alone, "/training/dropout",
+            fmt::format("dropout {} of attention over sequences that context ranks share cannot be executed yet",
+                        model.dropout),
+            "set it or model.hidden_dropout_alone so that attention drops nothing, or strategy.context to 1");
 }
 
 /// What layers of a model need of the ranks that share them.
@@ -146,12 +156,16 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
+    require_dropout(plan);
     require_layers(plan);
     require_images(plan);
     require_formats(plan);
     require_experts(plan);
     require(training.fused_attention || plan.model.takes_images(), "/training/fused_attention",
             "unfused attention cannot be executed yet", "set it to true");
+    require(training.kernel_fusion == strategies::KernelFusion::full || plan.model.takes_images(),
+            "/training/kernel_fusion", "biases, activations and dropouts of a kernel each cannot be executed yet",
+            "set it to \"full\"");
     require(training.optimizer == strategies::Optimizer::adam, "/training/optimizer",
             "only Adam can be executed so far", "set it to \"adam\"");
     require(training.fused_optimizer, "/training/fused_optimizer",

@@ -74,6 +74,7 @@ void run_swiglu_backward(const Pointwise& p, const Memory& memory);
 void run_relu(const Pointwise& p, const Memory& memory);
 void run_relu_backward(const Pointwise& p, const Memory& memory);
 void run_dropout(const Pointwise& p, const Memory& memory);
+void run_dropout_backward(const Pointwise& p, const Memory& memory);
 void run_bias_dropout_add(const Pointwise& p, const Memory& memory);
 void run_add(const Pointwise& p, const Memory& memory);
 void run_scale(const Pointwise& p, const Memory& memory);

@@ -48,8 +48,9 @@ PositionBiases position_biases(LayerStream& stream, std::uint64_t heads) {
 }
 
 /// Kernels are priced with heads of one width, and launched with those that there are.
-Launch launch_of(LayerStream& stream, const Shape& s, kernels::Attention kernel, std::uint64_t row_stride) {
-    Launch launch;
+Launch launch_of(LayerStream& stream, const Shape& s, kernels::Attention kernel, std::uint64_t row_stride,
+                 const Launch& dropout) {
+    Launch launch = dropout;
     launch.settings.row_stride = row_stride;
     if (s.biased) {
         const PositionBiases biases = position_biases(stream, s.heads);
@@ -74,14 +75,15 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     const View o{stream.activation(rows * s.value_dim)}, lse{flow.activation(kernels::Format::fp32, rows)};
     const Heads heads = heads_of(s, stream);
     const auto [q, k, v] = heads.views;
+    const Launch dropout = s.dropout ? stream.next_dropout(DropoutSite::Of::scores) : Launch{};
     const auto gradient = [&](const View& view) { return View{flow.gradient_of(view.value), view.offset}; };
     piece.forward.push_back({.name = "attention",
                              .what = forward,
-                             .detail = {{q, k, v, o, lse}, launch_of(stream, s, forward, heads.row_stride)}});
+                             .detail = {{q, k, v, o, lse}, launch_of(stream, s, forward, heads.row_stride, dropout)}});
     piece.backward.push_back({.name = "attention backward",
                               .what = backward,
                               .detail = {{q, k, v, o, lse, gradient(o), gradient(q), gradient(k), gradient(v)},
-                                         launch_of(stream, s, backward, heads.row_stride)}});
+                                         launch_of(stream, s, backward, heads.row_stride, dropout)}});
     stream.value = o.value;
     piece.saved_bytes = s.qkv_bytes() + s.tokens() * s.heads * 4;  // Q, K, V and the row's log-sum-exp in fp32
     piece.working_bytes = s.qkv_bytes();

@@ -79,6 +79,8 @@ private:
         return op_.out == Dim::qkv && op_.in == Dim::hidden &&
                (spec().shared_norm || (spec().kv_lora_rank > 0 && spec().q_lora_rank == 0));
     }
+    /// Whether the kernel behind it adds its bias: a GELU, or the dropout of a residual connection.
+    [[nodiscard]] bool next_adds_bias() const;
     /// One launch for each product, of a kernel of as many outputs.
     void add(std::vector<Work>& list, Work priced, const auto& detail_of);
 
@@ -92,7 +94,7 @@ private:
     Piece piece_;
     FlowBuilder::Weights weight_, bias_;
     std::vector<Launched> products_;
-    bool bias_later_ = false;          ///< the GELU behind it adds the bias
+    bool bias_later_ = false;          ///< the kernel behind it adds the bias
     bool cast_by_norm_ = false;        ///< the norm before it writes its input in fp8
     bool begins_branch_ = false;       ///< no norm stands before it
     ValueId added_to_ = no_value;      ///< what another product left, to which this one's is added
@@ -179,6 +181,14 @@ void LinearSharder::find_products() {
     }
 }
 
+bool LinearSharder::next_adds_bias() const {
+    if (stream_.next == nullptr) return false;
+    if (const auto* sum = std::get_if<models::ResidualAdd>(stream_.next))
+        return sum->dropout && stream_.plan.training.kernel_fusion == KernelFusion::full;
+    const auto* activation = std::get_if<models::Activation>(stream_.next);
+    return activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
+}
+
 void LinearSharder::add(std::vector<Work>& list, Work priced, const auto& detail_of) {
     for (const Launched& product : products_) {
         Detail detail = detail_of(product);
@@ -210,9 +220,7 @@ void LinearSharder::forward() {
     if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
     find_products();
     y_ = products_.front().y;
-    const auto* activation = stream_.next == nullptr ? nullptr : std::get_if<models::Activation>(stream_.next);
-    bias_later_ =
-        op_.bias && activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
+    bias_later_ = op_.bias && next_adds_bias();
     add(list, {.name = op_.name, .what = gemm_}, [&](const Launched& product) {
         Detail detail{{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, {}};
         Launch& launch = detail.launch;

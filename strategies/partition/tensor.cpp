@@ -159,23 +159,39 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
     stream.layer.pieces.push_back(std::move(piece));
 }
 
-/// The sum takes the place of what the branch left, and so has its gradient.
+/// The sum with what a dropout has left of the branch, whose bias the kernel adds: the product before it has not.
+void bias_dropout_add(LayerStream& stream, const models::ResidualAdd& op, Piece& piece) {
+    const std::uint64_t columns = stream.residual_columns(op.width), elements = stream.residual_tokens * columns;
+    const View x{stream.value}, y{stream.activation(elements)}, mask{stream.flow.activation(Format::mask, elements)};
+    View bias = std::exchange(stream.late_bias, {});
+    if (!bias.given()) bias = {stream.flow.table(Table::zeros, stream.format(), columns)};
+    const Launch launch = stream.next_dropout(DropoutSite::Of::residual);
+    piece.forward.push_back({.name = "bias dropout add",
+                             .what = stream.on_residual(PointwiseKind::bias_dropout_add, op.width),
+                             .detail = {{x, bias, {stream.branch}, mask, y}, launch}});
+    piece.backward.push_back(
+        {.name = "bias dropout add backward",
+         .what = stream.on_residual(PointwiseKind::bias_dropout_add_backward, op.width),
+         .detail = {{{stream.flow.gradient_of(y.value)}, mask, {stream.flow.gradient_of(x.value)}}, launch}});
+    stream.value = y.value;
+}
+
+/// The sum takes the place of what the branch left, and so has its gradient; where something is dropped of that, the
+/// branch has a gradient of its own.
 void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     Piece piece{.name = "residual add"};
     const auto add = stream.on_residual(PointwiseKind::add, op.width);
-    const View sum{stream.value};
     if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
         separate_dropout_add(stream, piece, stream.residual_columns(op.width), op.bias);
     } else if (op.dropout) {
-        piece.forward.push_back({"bias dropout add", stream.on_residual(PointwiseKind::bias_dropout_add, op.width)});
-        piece.backward.push_back(
-            {"bias dropout add backward", stream.on_residual(PointwiseKind::bias_dropout_add_backward, op.width)});
+        bias_dropout_add(stream, op, piece);
     } else {
+        const View sum{stream.value};
         piece.forward.push_back({.name = "residual add", .what = add, .detail = {{sum, {stream.branch}, sum}}});
     }
     if (stream.branch != no_value) {
         const View dx{stream.flow.gradient_of(stream.branch)}, second{stream.second_gradient};
-        View other{stream.flow.gradient_of(sum.value)};
+        View other{stream.flow.gradient_of(stream.value)};
         const auto sum_of = [&](std::size_t index) -> auto& {
             return stream.layer.pieces[index].backward.back().detail.operands;
         };
@@ -223,6 +239,12 @@ Launch LayerStream::into_gradients() const {
     Launch launch;
     launch.settings.accumulate = true;
     launch.settings.result = sum_dtype();
+    return launch;
+}
+
+Launch LayerStream::next_dropout(DropoutSite::Of of) {
+    Launch launch;
+    launch.dropout = {of, dropouts++};
     return launch;
 }
 

@@ -140,6 +140,22 @@ TEST_F(RunTest, ExpertsLearnTheSameOnEveryMesh) {
                      {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"}});
 }
 
+/// Masks are of the model's elements, whichever rank holds them, and drawn again where a forward runs again.
+TEST_F(RunTest, DropoutsLearnTheSameOnEveryMesh) {
+    const Words drops{"--set", "training.dropout=0.1"};
+    expect_the_same(tiny, drops,
+                    {{"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"},
+                     {"--set", "strategy.data=2", "--set", "strategy.recompute=full"},
+                     {"--set", "strategy.pipeline=2"}});
+    const std::vector<double> dropped = losses_of(tiny, "6", drops);
+    EXPECT_EQ(dropped, losses_of(tiny, "6", drops)) << "a run repeats itself";
+    EXPECT_GT(std::abs(dropped.front() - losses_of(tiny, "6", {}).front()), 1e-4);
+    const Result shared = orrery({"run", tiny, "--set", "training.dropout=0.1", "--set", "strategy.context=2"});
+    EXPECT_EQ(shared.exit, 2);
+    EXPECT_NE(shared.err.find("/training/dropout"), std::string::npos) << shared.err;
+    EXPECT_NE(shared.err.find("hint:"), std::string::npos) << shared.err;
+}
+
 constexpr const char* tiny_t5 = "scenarios/t5-tiny-cpu.json";
 
 TEST_F(RunTest, AnEncoderAndADecoderLearnTheSameOnEveryMesh) {
@@ -236,7 +252,6 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
                                                       {"--steps", "1"},
                                                       {"--hosts", folder_ / "absent"},
                                                       {"--hosts", hosts},
-                                                      {"--set", "training.dropout=0.1"},
                                                       {"--set", "training.precision=fp8"},
                                                       {"--set", "training.fused_attention=false"},
                                                       {"--data", folder_ / "absent"},

@@ -75,6 +75,17 @@ TEST(Support, NamesMicroBatchesThatExpertsShare) {
 
 TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable())); }
 
+/// Of hidden states on context ranks too, of attention not.
+TEST(Support, TakesDropouts) {
+    Plan plan = executable();
+    plan.model.dropout = 0.1;
+    EXPECT_NO_THROW(require_executable(plan));
+    plan.strategy.context = 2;
+    EXPECT_THROW(require_executable(plan), Error);
+    plan.model.hidden_dropout_alone = true;
+    EXPECT_NO_THROW(require_executable(plan));
+}
+
 const Refusal image_cases[]{
     {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
     {"/model/name",
@@ -97,7 +108,18 @@ const Refusal image_cases[]{
 };
 
 const Refusal model_cases[]{
-    {"/training/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
+    {"/training/dropout",
+     [](Plan& p) {
+         p.model = small_t5();
+         p.model.dropout = 0.1;
+         p.training.decoder_seq = 8;
+     }},
+    {"/training/dropout",
+     [](Plan& p) {
+         p.model.dropout = 0.1;
+         p.strategy.context = 2;
+     }},
+    {"/training/kernel_fusion", [](Plan& p) { p.training.kernel_fusion = strategies::KernelFusion::operators; }},
     {"/model/type_vocab_size", [](Plan& p) { p.model.token_types = 2; }},
     {"/model/output_norm", [](Plan& p) { p.model.parallel_residual = p.model.output_norm = true; }},
     {"/model/num_experts",
