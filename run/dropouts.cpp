@@ -57,9 +57,9 @@ std::vector<DroppedRows> dropped_rows(const Place& place, const DropoutCall& cal
     if (const auto* attention = std::get_if<kernels::Attention>(&kernel))
         return {{0, 0, of_scores(place, sequence, attention->seq, attention->keys(), mask)}};
     const auto* pointwise = std::get_if<kernels::Pointwise>(&kernel);
-    if (pointwise == nullptr || call.site.of != strategies::DropoutSite::Of::residual)
-        throw std::logic_error("no kernel that drops");
-    return of_residual(place, *pointwise, sequence, mask);
+    if (pointwise == nullptr) throw std::logic_error("no kernel that drops");
+    if (call.site.of == strategies::DropoutSite::Of::residual) return of_residual(place, *pointwise, sequence, mask);
+    return {{0, pointwise->rows, of_scores(place, sequence, place.plan.rank_seq(), pointwise->cols, mask)}};
 }
 
 }  // namespace orrery::run

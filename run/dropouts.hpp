@@ -21,7 +21,7 @@ struct DropoutCall {
 
 /// A part of a launch whose elements lie in one of the mask's regular patterns.
 struct DroppedRows {
-    std::uint64_t first = 0, rows = 0;  ///< of the kernel's rows; rows 0: all of it
+    std::uint64_t first = 0, rows = 0;  ///< of the kernel's rows; of attention 0: all of it
     /// step: of those that the program has, which is added to the run's.
     kernels::DropoutMask mask;
 };

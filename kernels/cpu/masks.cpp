@@ -9,14 +9,16 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-/// Counters whose numbers are formed side by side: they fill the vectors of every processor, and 4 KiB of cache.
+/// Counters whose numbers are formed side by side, at most: they fill the vectors of every processor, and 2 KiB of
+/// cache.
 constexpr std::size_t together = 64;
 using Numbers = std::array<std::uint32_t, 4 * together>;
 
-/// MaskNumbers::four() of counters from `quarter` on: a round of all, then the next.
-ORRERY_CLONED void draw(const MaskNumbers& numbers, std::uint64_t quarter, std::uint32_t* __restrict to) {
+/// MaskNumbers::four() of `count` counters from `quarter` on: a round of all, then the next.
+ORRERY_CLONED void draw(const MaskNumbers& numbers, std::uint64_t quarter, std::size_t count,
+                        std::uint32_t* __restrict to) {
     std::uint32_t x0[together], x1[together], x2[together], x3[together];
-    for (std::size_t i = 0; i < together; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         x0[i] = static_cast<std::uint32_t>(quarter + i);
         x1[i] = static_cast<std::uint32_t>((quarter + i) >> 32U);
         x2[i] = numbers.step;
@@ -24,7 +26,7 @@ ORRERY_CLONED void draw(const MaskNumbers& numbers, std::uint64_t quarter, std::
     }
     std::uint32_t key_0 = numbers.key_0, key_1 = numbers.key_1;
     for (int round = 0; round < philox_rounds; ++round) {
-        for (std::size_t i = 0; i < together; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t one = std::uint64_t{philox_multiplier_0} * x0[i],
                                 two = std::uint64_t{philox_multiplier_1} * x2[i];
             x0[i] = static_cast<std::uint32_t>(two >> 32U) ^ x1[i] ^ key_0;
@@ -35,7 +37,7 @@ ORRERY_CLONED void draw(const MaskNumbers& numbers, std::uint64_t quarter, std::
         key_0 += philox_step_0;
         key_1 += philox_step_1;
     }
-    for (std::size_t i = 0; i < together; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         to[4 * i] = x0[i];
         to[4 * i + 1] = x1[i];
         to[4 * i + 2] = x2[i];
@@ -59,8 +61,8 @@ void each_number(const MaskNumbers& numbers, std::uint64_t place, std::size_t co
                  const Function& f) {
     Numbers drawn;
     for (const std::size_t end = done + count; done < end;) {
-        draw(numbers, place / 4, drawn.data());
         const std::size_t skipped = place % 4, here = std::min(drawn.size() - skipped, end - done);
+        draw(numbers, place / 4, (skipped + here + 3) / 4, drawn.data());
         f(drawn.data() + skipped, here, done);
         place += here;
         done += here;

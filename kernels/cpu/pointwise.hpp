@@ -45,6 +45,7 @@ using Run = void (*)(const Pointwise& p, const Memory& memory);
 void run_embedding(const Pointwise& p, const Memory& memory);
 void run_embedding_backward(const Pointwise& p, const Memory& memory);
 void run_transpose(const Pointwise& p, const Memory& memory);
+void run_head_copies(const Pointwise& p, const Memory& memory);
 void run_cast(const Pointwise& p, const Memory& memory);
 void run_fill(const Pointwise& p, const Memory& memory);
 void run_moe_gate(const Pointwise& p, const Memory& memory);

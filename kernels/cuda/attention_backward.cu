@@ -86,6 +86,27 @@ __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>
             }
 }
 
+/// What a head's probability is multiplied by; 1 without a dropout.
+template <bool drops>
+__device__ __forceinline__ float factor_of(const AttentionArguments& a, std::uint32_t head, std::uint64_t query,
+                                           std::uint32_t key) {
+    if constexpr (drops)
+        return a.dropped.factor(mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + query * a.seq + key);
+    return 1.0f;
+}
+
+/// Begins to load what comes behind a step, and waits for what the step takes.
+template <class Load>
+__device__ __forceinline__ void begin_step(std::uint32_t step, std::uint32_t steps, const Load& load) {
+    if (step + 1 < steps) {
+        load(step + 1);
+        wait_copies<1>();
+    } else {
+        wait_copies<0>();
+    }
+    __syncthreads();
+}
+
 /// lse and delta of a tile of queries of one head, [lse, delta][tile].
 template <int tile>
 __device__ __forceinline__ void load_statistics(float* to, const AttentionArguments& a, std::uint32_t head,
@@ -135,13 +156,7 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     load_tile<T, D, owned<Shape>>(v_tile, head_of<T, D>(a.v, a, kv_stride, kv_head), kv_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
-        if (step + 1 < steps) {
-            load_step(step + 1);
-            wait_copies<1>();
-        } else {
-            wait_copies<0>();
-        }
-        __syncthreads();
+        begin_step(step, steps, load_step);
         const std::uint32_t buffer = step % 2, query = (begin + step % each) * tile;
         const T* const q_tile = q_tiles + buffer * tile * pitch;
         const T* const o_tile = o_tiles + buffer * tile * pitch;
@@ -161,12 +176,9 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
             [&](int, int n, int i) { return lse[8 * n + result_at(lane, i).col]; },
             [&](int, int n, int i) { return delta[8 * n + result_at(lane, i).col]; },
             [&](int m, int n, int i) {
-                if constexpr (!drops) return 1.0f;
                 const Place16 at = result_at(lane, i);
-                const std::uint64_t row = query + 8 * n + at.col;
                 const std::uint32_t head = kv_head * group + step / each;
-                return a.dropped.factor(mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + row * a.seq + own +
-                                        16 * m + at.row);
+                return factor_of<drops>(a, head, query + 8 * n + at.col, own + 16 * m + at.row);
             });
         registers_by_columns<T, D, MT, NT>(dv, p, o_tile, lane);
         registers_by_columns<T, D, MT, NT>(dk, ds, q_tile, lane);
@@ -223,13 +235,7 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
     load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
-        if (step + 1 < steps) {
-            load_step(step + 1);
-            wait_copies<1>();
-        } else {
-            wait_copies<0>();
-        }
-        __syncthreads();
+        begin_step(step, steps, load_step);
         const std::uint32_t key = step * tile;
         const T* const k_tile = k_tiles + step % 2 * tile * pitch;
         Sums<MT, NT> p, ds;
@@ -245,11 +251,8 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
             },
             [&](int m, int, int i) { return lse[m][i / 2]; }, [&](int m, int, int i) { return delta[m][i / 2]; },
             [&](int m, int n, int i) {
-                if constexpr (!drops) return 1.0f;
                 const Place16 at = result_at(lane, i);
-                const std::uint64_t row = own + 16 * m + at.row;
-                return a.dropped.factor(mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + row * a.seq + key +
-                                        8 * n + at.col);
+                return factor_of<drops>(a, head, own + 16 * m + at.row, key + 8 * n + at.col);
             });
         registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
         __syncthreads();

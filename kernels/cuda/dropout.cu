@@ -12,9 +12,11 @@ template <int W>
 __device__ __forceinline__ void draw(const MaskNumbers& numbers, std::uint64_t i, std::uint8_t* mask, float (&m)[W]) {
     PhiloxWords words{};
     std::uint64_t drawn = ~std::uint64_t{0};
+    const std::uint64_t first = numbers.place(i);
+    const bool together = numbers.run % W == 0;  // no run ends between them
 #pragma unroll
     for (int e = 0; e < W; ++e) {
-        const std::uint64_t place = numbers.place(i + e);
+        const std::uint64_t place = together ? first + e : numbers.place(i + e);
         if (place / 4 != drawn) {
             drawn = place / 4;
             words = numbers.four(drawn);

@@ -79,8 +79,6 @@ private:
         return op_.out == Dim::qkv && op_.in == Dim::hidden &&
                (spec().shared_norm || (spec().kv_lora_rank > 0 && spec().q_lora_rank == 0));
     }
-    /// Whether the kernel behind it adds its bias: a GELU, or the dropout of a residual connection.
-    [[nodiscard]] bool next_adds_bias() const;
     /// One launch for each product, of a kernel of as many outputs.
     void add(std::vector<Work>& list, Work priced, const auto& detail_of);
 
@@ -181,14 +179,6 @@ void LinearSharder::find_products() {
     }
 }
 
-bool LinearSharder::next_adds_bias() const {
-    if (stream_.next == nullptr) return false;
-    if (const auto* sum = std::get_if<models::ResidualAdd>(stream_.next))
-        return sum->dropout && stream_.plan.training.kernel_fusion == KernelFusion::full;
-    const auto* activation = std::get_if<models::Activation>(stream_.next);
-    return activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
-}
-
 void LinearSharder::add(std::vector<Work>& list, Work priced, const auto& detail_of) {
     for (const Launched& product : products_) {
         Detail detail = detail_of(product);
@@ -220,7 +210,7 @@ void LinearSharder::forward() {
     if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
     find_products();
     y_ = products_.front().y;
-    bias_later_ = op_.bias && next_adds_bias();
+    bias_later_ = op_.bias && next_adds_bias(stream_);
     add(list, {.name = op_.name, .what = gemm_}, [&](const Launched& product) {
         Detail detail{{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, {}};
         Launch& launch = detail.launch;

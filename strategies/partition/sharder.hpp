@@ -150,6 +150,7 @@ std::uint64_t own_classes(const LayerStream& stream, std::uint64_t classes);
 void shard_split_classifier(LayerStream& stream, const models::Linear& op);
 void shard_attention(LayerStream& stream, const models::AttentionCore& op);
 void shard_rope(LayerStream& stream, const models::Rope& op);
+void shard_residual(LayerStream& stream, const models::ResidualAdd& op);
 void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op);
 void shard_state_mixer(LayerStream& stream, const models::StateMixer& op);
 /// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher

@@ -156,6 +156,17 @@ TEST_F(RunTest, DropoutsLearnTheSameOnEveryMesh) {
     EXPECT_NE(shared.err.find("hint:"), std::string::npos) << shared.err;
 }
 
+/// By products, softmax and dropout of their own: what fused attention learns.
+TEST_F(RunTest, AttentionThatIsNotFusedLearnsTheSame) {
+    const Words unfused{"--set", "training.fused_attention=false"};
+    expect_the_same(tiny, {"--set", "training.dropout=0.1"},
+                    {unfused,
+                     {"--set", "training.fused_attention=false", "--set", "strategy.tensor=2"},
+                     {"--set", "training.fused_attention=false", "--set", "strategy.recompute=selective"}});
+    const Json apart = run(unfused);
+    EXPECT_NE(apart.dump().find("attention scores dgrad queries"), std::string::npos);
+}
+
 constexpr const char* tiny_t5 = "scenarios/t5-tiny-cpu.json";
 
 TEST_F(RunTest, AnEncoderAndADecoderLearnTheSameOnEveryMesh) {
@@ -253,7 +264,7 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
                                                       {"--hosts", folder_ / "absent"},
                                                       {"--hosts", hosts},
                                                       {"--set", "training.precision=fp8"},
-                                                      {"--set", "training.fused_attention=false"},
+                                                      {"--set", "training.kernel_fusion=operators"},
                                                       {"--data", folder_ / "absent"},
                                                       {"--device", "cpu:none"}};
     for (const auto& more : cases) {

@@ -129,6 +129,7 @@ Plan dropouts() {
     plan.model = wide(small_gpt()).model;
     plan.model.dropout = 0.2;
     plan.strategy.recompute = strategies::Recompute::full;
+    plan.training.fused_attention = false;
     return plan;
 }
 

@@ -29,6 +29,13 @@ TEST_F(CpuSettings, DropoutsDrawTheMaskTheyAreGiven) {
         settings_checks::dropouts_draw_the_mask_they_are_given(*device_, dtype);
 }
 TEST_F(CpuSettings, AttentionDropsProbabilities) { settings_checks::attention_drops_probabilities(*device_); }
+TEST_F(CpuSettings, AttentionTakesItsHeadsApart) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
+        settings_checks::products_take_heads_inside_rows(*device_, dtype);
+        settings_checks::softmax_leaves_out_what_queries_do_not_see(*device_, dtype);
+        settings_checks::heads_and_tokens_change_places(*device_, dtype);
+    }
+}
 TEST_F(CpuSettings, HalfProductsAccumulateAndAddABias) {
     for (const Dtype half : {Dtype::bf16, Dtype::fp16})
         settings_checks::half_products_accumulate_and_add_a_bias(*device_, half);

@@ -95,17 +95,33 @@ TEST_P(Dropouts, TrainAsTheReference) {
 }
 
 TEST_P(Dropouts, TrainInSixteenBits) {
+    const auto each = [](const models::ModelSpec& spec, kernels::Dtype half, bool fused) {
+        SCOPED_TRACE(spec.name);
+        Plan plan = plan_of(spec);
+        plan.training.fused_attention = fused;
+        GetParam().change(plan);
+        plan.training.precision = {half, kernels::Dtype::fp32};
+        plan.training.loss_scaling.initial = 1024;
+        expect_losses(train(plan, fast(), steps), reference_of(spec), half_loss_error(steps));
+        expect_gradient_norms(train(plan, fast(), 1), reference_of(spec).front(), plan.training.grad_clip,
+                              half_gradient_error());
+    };
     for (const models::ModelSpec& spec : {dropping(small_gpt()), dropping(small_llama())})
-        for (const kernels::Dtype half : {kernels::Dtype::bf16, kernels::Dtype::fp16}) {
-            SCOPED_TRACE(spec.name);
-            Plan plan = plan_of(spec);
-            GetParam().change(plan);
-            plan.training.precision = {half, kernels::Dtype::fp32};
-            plan.training.loss_scaling.initial = 1024;
-            expect_losses(train(plan, fast(), steps), reference_of(spec), half_loss_error(steps));
-            expect_gradient_norms(train(plan, fast(), 1), reference_of(spec).front(), plan.training.grad_clip,
-                                  half_gradient_error());
-        }
+        for (const kernels::Dtype half : {kernels::Dtype::bf16, kernels::Dtype::fp16})
+            for (const bool fused : {true, false}) each(spec, half, fused);
+}
+
+/// Attention by products, a softmax and a dropout of their own draws the same masks, and leaves the same.
+TEST_P(Dropouts, TrainAsTheReferenceInUnfusedAttention) {
+    for (const models::ModelSpec& spec : {dropping(small_gpt()), dropping(small_llama()), small_gpt(), small_llama()}) {
+        SCOPED_TRACE(spec.name);
+        Plan plan = plan_of(spec);
+        plan.training.fused_attention = false;
+        GetParam().change(plan);
+        expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+        expect_gradient_elements(train(plan, fast(), 1), reference_of(spec).front(), plan.training.grad_clip,
+                                 single_error);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, Dropouts, testing::ValuesIn(dropout_meshes), name_of);
@@ -121,8 +137,25 @@ TEST(DropoutsOf, OtherLayersTrainAsTheReference) {
             Plan plan = plan_of(spec);
             plan.strategy.tensor = sequence ? 2 : 1;
             plan.strategy.sequence_parallel = sequence;
-            expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+            for (const bool fused : {true, false}) {
+                plan.training.fused_attention = fused;
+                expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+            }
         }
+}
+
+/// Every other layer sees three tokens of eight.
+TEST(DropoutsOf, WindowsTrainAsTheReference) {
+    models::ModelSpec spec = dropping(small_llama());
+    spec.name += ", windows";
+    spec.attention_window = 3;
+    spec.window_pattern = 2;
+    for (const bool fused : {true, false}) {
+        Plan plan = plan_of(spec);
+        plan.training.fused_attention = fused;
+        plan.strategy.tensor = 2;
+        expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+    }
 }
 
 /// OPT's: nothing is dropped of attention, so that context ranks may share sequences.
