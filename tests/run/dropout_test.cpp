@@ -144,6 +144,35 @@ TEST(DropoutsOf, OtherLayersTrainAsTheReference) {
         }
 }
 
+/// Behind experts, with biases and one that all tokens take, and divided among ranks.
+TEST(DropoutsOf, LayersWithExpertsTrainAsTheReference) {
+    models::ModelSpec mixtral = small_llama();
+    mixtral.name = "experts";
+    mixtral.experts = 4;
+    mixtral.experts_per_token = 2;
+    mixtral.expert_ffn = 20;
+    mixtral.moe_layer_freq = 1;
+    models::ModelSpec biased = small_gpt();
+    biased.name = "experts with biases";
+    biased.experts = 4;
+    biased.experts_per_token = 1;
+    biased.expert_ffn = 20;
+    biased.shared_expert_ffn = 12;
+    biased.moe_layer_freq = 2;
+    for (const models::ModelSpec& plain : {mixtral, biased, small_latent_experts()}) {
+        const models::ModelSpec spec = dropping(plain);
+        SCOPED_TRACE(spec.name);
+        Plan plan = plan_of(spec);
+        expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+        plan.strategy.tensor = 2;
+        plan.strategy.sequence_parallel = true;
+        expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+        plan.strategy = {};
+        plan.strategy.data = plan.strategy.expert = 2;
+        expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
+    }
+}
+
 /// Every other layer sees three tokens of eight.
 TEST(DropoutsOf, WindowsTrainAsTheReference) {
     models::ModelSpec spec = dropping(small_llama());
