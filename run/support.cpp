@@ -57,7 +57,7 @@ void require_dropout(const strategies::Plan& plan) {
     require(plan.strategy.context == 1 || model.hidden_dropout_alone, "/training/dropout",
             fmt::format("dropout {} of attention over sequences that context ranks share cannot be executed yet",
                         model.dropout),
-            "set it or model.hidden_dropout_alone so that attention drops nothing, or strategy.context to 1");
+            "set it to 0, model.hidden_dropout_alone to true, or strategy.context to 1");
 }
 
 /// What layers of a model need of the ranks that share them.
