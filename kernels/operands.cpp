@@ -211,10 +211,10 @@ List list(const Pointwise& p) {
         case swiglu_backward: return {in("x", d, 2 * n), dy, out("dx", d, 2 * n)};
         case relu: return {x, y};
         case relu_backward: return {in("y", d, n), dy, dx};
-        case dropout: return {x, mask, y};
+        case dropout: return {x, out("mask", Format::mask, n), y};
         case dropout_backward:
         case bias_dropout_add_backward: return {dy, mask, dx};
-        case bias_dropout_add: return {x, bias, in("residual", d, n), mask, y};
+        case bias_dropout_add: return {x, bias, in("residual", d, n), out("mask", Format::mask, n), y};
         case add: return {in("a", d, n), in("b", d, n), out("c", d, n)};
         case scale: return {in("a", d, n), out("b", d, n)};
         case rope:

@@ -83,9 +83,12 @@ struct Operand {
 ///   swiglu_backward     x [R, 2C] dy -> dx [R, 2C]
 ///   relu                x -> y = max(x, 0)
 ///   relu_backward       y dy -> dx = [y > 0] dy
-///   dropout             x mask -> y = mask x / keep_probability.   backward: dy mask -> dx, the same
-///   bias_dropout_add    x bias[C] residual mask -> y = residual + mask (x + bias) / keep_probability
-///   bias_dropout_add_backward  dy mask -> dx = mask dy / keep_probability
+///   dropout             x -> mask y, in the order x mask y: mask of bytes, 1 for what stays: MaskNumbers::keeps() of
+///                       DropoutMask{} and the element's number; y = mask x / keep_probability
+///   dropout_backward    dy mask -> dx = mask dy / keep_probability
+///   bias_dropout_add    x bias[C] residual -> mask y, mask drawn likewise, y = residual + mask (x + bias) /
+///                       keep_probability
+///   bias_dropout_add_backward  dy mask -> dx, as dropout's
 ///   add                 a b -> c = a + b
 ///   scale               a -> b = scale_factor a
 ///   rope                x cos sin -> y.  Heads of H = rope_head(C) columns; cos, sin [P, H/2] fp32 with P =
@@ -127,7 +130,7 @@ std::optional<Kernel> forward_of(const Kernel& kernel);
 inline constexpr double norm_epsilon = 1e-5;
 /// 1/sqrt(64), a common head's scaling of scores.
 inline constexpr double softmax_scale = 0.125;
-/// GPT-3's and Megatron's dropout of 0.1.
+/// GPT-3's and Megatron's dropout of 0.1, as DropoutMask has it.
 inline constexpr double keep_probability = 0.9;
 inline constexpr double scale_factor = 0.5;
 /// Positions of rope's tables: a common length of sequence.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/dropout_mask.hpp"
 #include "kernels/operands.hpp"
 
 namespace orrery::kernels {
@@ -28,6 +29,25 @@ struct PositionBias {
     void* gradient = nullptr;      ///< backward: the same extents and dtype; what is formed is added to it
 
     bool operator==(const PositionBias&) const = default;
+};
+
+/// Heads of attention whose products and copies are kernels of their own.
+struct HeadMatrices {
+    /// Gemm: so many of its products are the heads of one sequence; 0: no heads. Where a_stride or b_stride is given, a
+    /// or b lies inside rows of tokens so many elements apart, the columns of a sequence's heads beside each other,
+    /// instead of one matrix behind the other.
+    std::uint32_t count = 0;
+    std::uint64_t a_stride = 0, b_stride = 0;
+    /// Gemm: so many heads, one behind the other, read the same columns of b. transpose, joined: so many are summed.
+    std::uint32_t shared = 1;
+    /// transpose: of a head, 0: it is none of heads; else its rows are tokens of sequences of `tokens` each, its
+    /// columns those of heads beside each other, and with H = C / columns heads it is
+    ///   joined      x [R / tokens, H, shared, tokens, columns] -> y [R, C], rows row_stride apart, 0: C
+    ///   not joined  x [R, C] -> y [R / tokens, H, tokens, columns]
+    std::uint64_t columns = 0, tokens = 0;
+    bool joined = false;
+
+    bool operator==(const HeadMatrices&) const = default;
 };
 
 struct Settings {
@@ -62,12 +82,21 @@ struct Settings {
     /// Attention: columns of a head's values and results; 0: head_dim.
     std::uint64_t value_dim = 0;
     PositionBias position_bias{};
+    /// dropout, bias_dropout_add and their backward passes: the mask that is drawn, of the kernel's elements; none: the
+    /// default one. Attention, forward and backward: one of its probabilities [batch, heads, seq, keys], which are
+    /// multiplied by mask / (1 - probability) where they weigh values, and nowhere else; none: nothing is dropped.
+    std::optional<DropoutMask> dropout = std::nullopt;
+    HeadMatrices heads{};
+    /// softmax: row r holds the scores of query r mod seq of this attention, columns are its keys: those that the query
+    /// does not see become 0. Its batch and heads do not matter.
+    std::optional<Attention> scores = std::nullopt;
     /// gelu, swiglu and their backward passes: what is applied instead, to x + bias, or to the gate.
     Function function = Function::own;
     /// rope: rows of its tables; 0: min(rows, rope_positions). softmax_merge: rows of one of several sequences, whose
     /// part and whole follow each other; 0: all.
     std::uint64_t positions = 0;
-    /// scale: none is kernels::scale_factor. cast: y = scale_factor x; adam: g is scale_factor g; none is 1.
+    /// softmax and its backward: none is softmax_scale. scale: none is kernels::scale_factor. cast: y = scale_factor x;
+    /// adam: g is scale_factor g; none is 1.
     std::optional<double> scale_factor = std::nullopt;
     Adam adam{};
     /// Cross entropy and its parts: columns that stand for a class, the others have probability 0 and no gradient.

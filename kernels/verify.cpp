@@ -82,7 +82,8 @@ std::uint64_t count_unwritten(const Operand& operand, const Values& after) {
     std::uint64_t count = 0;
     for (std::uint64_t i = 0; i < operand.elements; ++i) {
         const double value = after[i];
-        count += !std::isfinite(value) || (operand.format == Format::int32 && value < 0);
+        count += !std::isfinite(value) || (operand.format == Format::int32 && value < 0) ||
+                 (operand.format == Format::mask && value > 1);
     }
     return count;
 }

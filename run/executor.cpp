@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "kernels/number_format.hpp"
 #include "run/emulate.hpp"
+#include "run/own_slices.hpp"
 #include "run/support.hpp"
-#include "strategies/replica_batches.hpp"
 
 namespace orrery::run {
 
@@ -30,21 +30,6 @@ strategies::Plan of_rank(const strategies::Plan& plan, const strategies::Mesh& m
     return with_own_micro_batches(plan, strategies::replica_counts(plan).of(mesh.data_rank(rank)));
 }
 
-/// Which of a step's micro-batches a data rank takes: every so many-th, or where ranks take unequal numbers those
-/// behind what the ranks before it take.
-struct OwnSlices {
-    std::uint64_t first, every;
-
-    OwnSlices(const strategies::Plan& plan, std::uint32_t data) : first(data), every(plan.strategy.data) {
-        if (!strategies::unequal_replicas(plan)) return;
-        const strategies::ReplicaCounts counts = strategies::replica_counts(plan);
-        first = 0;
-        every = 1;
-        for (std::uint32_t before = 0; before < data; ++before) first += counts.of(before);
-    }
-    [[nodiscard]] std::uint64_t operator[](std::uint32_t micro_batch) const { return first + every * micro_batch; }
-};
-
 }  // namespace
 
 Executor::Executor(kernels::Device& device, kernels::Communicator* world, const strategies::Plan& plan,
@@ -60,7 +45,7 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     require_runs_on(device, plan, step);
     groups_ = std::make_unique<Groups>(world, step);
     host_numbers_ = static_cast<float*>(device.allocate_host(2 * sizeof(float)));
-    numbers_ = {.adam = settings.adam, .norm = host_numbers_, .overflow = host_numbers_ + 1};
+    numbers_ = {.adam = settings.adam, .seed = settings.seed, .norm = host_numbers_, .overflow = host_numbers_ + 1};
     numbers_.may_skip = plan.training.scales_loss() && settings.kernel_seconds.empty() && !settings.only_rank;
     model_ = std::make_unique<StageModel>(device, place_, settings);
     require_runs_on(device, model_->parameters());
@@ -205,6 +190,7 @@ void Executor::read_times(StepResult& result) {
 
 StepResult Executor::step() {
     upload();
+    numbers_.step = step_;
     numbers_.adam.step = static_cast<int>(step_ - scaler_.skipped()) + 1;
     if (place_.plan.training.scales_loss()) numbers_.loss_scale = scaler_.scale();
     if (world_ != nullptr) world_->barrier();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "run/dropouts.hpp"
 #include "strategies/shared_sequences.hpp"
 
 namespace orrery::run {
@@ -15,8 +16,9 @@ using namespace strategies;
 using kernels::Kernel;
 using kernels::Pointwise;
 
-/// The dtype in which numbers of a format lie in memory.
+/// The dtype in which numbers of a format lie in memory, or one of as many bytes.
 kernels::Dtype dtype_of(kernels::Format format) {
+    if (format == kernels::Format::mask) return kernels::Dtype::fp8;
     return format == kernels::Format::int32 ? kernels::Dtype::fp32 : static_cast<kernels::Dtype>(format);
 }
 
@@ -201,8 +203,39 @@ Action Interpreter::bind_narrowed(const LayerCall& call, const Pointwise& kernel
                      bind_.launch(cast, {bind_.at(wide), narrow}, rounding)});
 }
 
+/// A launch for each part of the mask, of the step at which it runs.
+Action Interpreter::bind_dropout(const LayerCall& call, const Kernel& kernel, const Detail& detail) {
+    struct Part {
+        Kernel kernel;
+        std::vector<void*> operands;
+        kernels::Settings settings;
+    };
+    const DropoutCall met{detail.launch.dropout, call.layer, static_cast<std::uint32_t>(call.micro_batch)};
+    const std::vector<kernels::Operand> shapes = contract(kernel, detail.launch);
+    std::vector<Part> parts;
+    for (const DroppedRows& rows : dropped_rows(bind_.place, met, kernel, bind_.numbers.seed)) {
+        Part& part = parts.emplace_back(Part{kernel, {}, settings(call, detail.launch)});
+        part.settings.dropout = rows.mask;
+        std::uint64_t before = 0;
+        if (auto* pointwise = std::get_if<Pointwise>(&part.kernel)) {
+            pointwise->rows = rows.rows;
+            before = rows.first * pointwise->cols;
+        }
+        for (std::size_t i = 0; i < shapes.size(); ++i)
+            part.operands.push_back(elements(call, detail.operands[i]).at(shapes[i].name == "bias" ? 0 : before));
+    }
+    return [&device = bind_.device, &numbers = bind_.numbers, parts = std::move(parts)](kernels::Stream stream) {
+        for (const Part& part : parts) {
+            kernels::Settings now = part.settings;
+            now.dropout->step += static_cast<std::uint32_t>(numbers.step);
+            device.launch(part.kernel, part.operands, stream, now);
+        }
+    };
+}
+
 Action Interpreter::bind_kernel(const LayerCall& call, const Kernel& kernel, const Detail& detail) {
     const Launch& launch = detail.launch;
+    if (launch.dropout.of != DropoutSite::Of::nothing) return bind_dropout(call, kernel, detail);
     if (launch.parts > 1) return bind_parts(call, kernel, detail);
     if (launch.by_position) return bind_by_position(call, std::get<Pointwise>(kernel), detail);
     if (launch.narrowed) return bind_narrowed(call, std::get<Pointwise>(kernel), detail);

@@ -76,6 +76,7 @@ private:
     Action bind_collective(const LayerCall& call, const strategies::Op& op, const strategies::Detail& detail);
     Action bind_operation(const LayerCall& call, const strategies::Op& op, const strategies::Detail& detail);
     std::vector<Action> zero_before(const LayerCall& call, std::uint32_t op);
+    Action bind_dropout(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
     Action bind_narrowed(const LayerCall& call, const kernels::Pointwise& kernel, const strategies::Detail& detail);
     /// Where an operation's operands lie, one behind the other where they are columns of packed rows: what is read so
     /// is copied before it, what is written behind it.

@@ -36,7 +36,7 @@ StepData::StepData(kernels::Device& device, const Place& place) : device_(device
     loss_ = DeviceMemory(device, 3 * predicted_tokens() * sizeof(float));
     make_rotations();
     const models::ModelSpec& spec = place.plan.model;
-    const std::vector<float> zeros(std::max({spec.ffn, spec.expert_ffn, spec.shared_expert_ffn}));
+    const std::vector<float> zeros(std::max({spec.ffn, spec.expert_ffn, spec.shared_expert_ffn, spec.hidden}));
     zeros_ = DeviceMemory(device, zeros.size() * sizeof(float));
     device.copy(CopyKind::host_to_device, zeros_.as<float>(), zeros.data(), zeros.size() * sizeof(float), 0);
     device.synchronize();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 #include "kernels/settings.hpp"
 
@@ -9,6 +10,8 @@ namespace orrery::run {
 
 struct StepNumbers {
     kernels::Adam adam;         ///< with the number of updates, this step's among them
+    std::uint64_t seed = 1;     ///< of the run
+    std::uint64_t step = 0;     ///< of training, the program's first
     double loss_scale = 1;      ///< under fp16
     float* norm = nullptr;      ///< host memory: the sum of squares of all gradients
     float* overflow = nullptr;  ///< host memory: a number where gradients are

@@ -36,8 +36,6 @@ void require_model(const models::ModelSpec& model) {
     require(model.layer_pattern.empty(), "/model/hybrid_override_pattern",
             "state-space mixers and layers of one branch cannot be executed yet",
             "take a GPT or Llama model, or predict it with orrery simulate");
-    require(model.dropout == 0, "/training/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
-            "set it to 0");
     require(model.token_types == 0, "/model/type_vocab_size", "BERT's table of segments cannot be executed yet",
             "set it to 0");
     require(!model.post_norm || model.experts == 0, "/model/num_experts",
@@ -48,6 +46,18 @@ void require_model(const models::ModelSpec& model) {
             "a gate of the expert that every token takes cannot be executed yet", "set it to false");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");
+}
+
+/// Masks are counted by the tokens of one sequence, and by whole rows of scores.
+void require_dropout(const strategies::Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    if (model.dropout == 0) return;
+    require(model.decoder_layers == 0, "/training/dropout",
+            fmt::format("dropout {} in an encoder and a decoder cannot be executed yet", model.dropout), "set it to 0");
+    require(plan.strategy.context == 1 || model.hidden_dropout_alone, "/training/dropout",
+            fmt::format("dropout {} of attention over sequences that context ranks share cannot be executed yet",
+                        model.dropout),
+            "set it to 0, model.hidden_dropout_alone to true, or strategy.context to 1");
 }
 
 /// What layers of a model need of the ranks that share them.
@@ -140,34 +150,45 @@ void require_experts(const strategies::Plan& plan) {
                    : fmt::format("nearest legal values: {}, {}", below, below + step));
 }
 
+/// Operations that a kernel of its own each would do.
+void require_fusion(const strategies::Plan& plan) {
+    const strategies::Training& training = plan.training;
+    require(training.fused_attention || plan.model.takes_images() || plan.model.decoder_layers == 0,
+            "/training/fused_attention", "unfused attention of an encoder and a decoder cannot be executed yet",
+            "set it to true");
+    require(training.kernel_fusion == strategies::KernelFusion::full || plan.model.takes_images(),
+            "/training/kernel_fusion", "biases, activations and dropouts of a kernel each cannot be executed yet",
+            "set it to \"full\"");
+    require(training.fused_optimizer, "/training/fused_optimizer",
+            "an update parameter by parameter cannot be executed yet", "set it to true");
+    require(training.cross_entropy_fusion, "/training/cross_entropy_loss_fusion",
+            "a loss of one kernel an operator cannot be executed yet", "set it to true");
+    require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
+            "set it to true");
+}
+
 }  // namespace
 
 void require_executable(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
+    require_dropout(plan);
     require_layers(plan);
     require_images(plan);
     require_formats(plan);
     require_experts(plan);
-    require(training.fused_attention || plan.model.takes_images(), "/training/fused_attention",
-            "unfused attention cannot be executed yet", "set it to true");
+    require_fusion(plan);
     require(training.optimizer == strategies::Optimizer::adam, "/training/optimizer",
             "only Adam can be executed so far", "set it to \"adam\"");
-    require(training.fused_optimizer, "/training/fused_optimizer",
-            "an update parameter by parameter cannot be executed yet", "set it to true");
     require(!training.broadcast_data, "/training/broadcast_data", "ranks read their data themselves",
             "set it to false");
-    require(training.cross_entropy_fusion, "/training/cross_entropy_loss_fusion",
-            "a loss of one kernel an operator cannot be executed yet", "set it to true");
     require(!training.log_num_zeros_in_grad, "/training/log_num_zeros_in_grad", "zeros cannot be counted yet",
             "set it to false");
     require(!training.fp32_residual_connection, "/training/fp32_residual_connection",
             "a residual stream in fp32 cannot be executed yet", "set it to false");
     require(!training.fp32_activation_function, "/training/fp32_activation_function",
             "activation functions in fp32 cannot be executed yet", "set it to false");
-    require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
-            "set it to true");
     require(training.memory_format == strategies::MemoryFormat::channels_last, "/training/memory_format",
             "images with channels first cannot be executed yet", "set it to \"channels_last\"");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
@@ -241,6 +262,7 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
     };
     require_tokens(plan.rank_tokens(), "/training/seq");
     require_tokens(plan.rank_tokens(models::Sequence::decoded), "/training/decoder_seq");
+    if (!plan.training.fused_attention) require_tokens(plan.rank_seq(), "/training/seq");
     const models::ModelSpec& model = plan.model;
     require(plan.padded_vocab() / plan.strategy.tensor % aligned == 0, "/model/make_vocab_size_divisible_by",
             fmt::format("{} words on a rank", plan.padded_vocab() / plan.strategy.tensor),

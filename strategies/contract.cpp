@@ -38,6 +38,13 @@ std::uint64_t log_sum_exps(const Pointwise& p, const kernels::Settings& settings
     return (sequences * heads - 1) * (settings.lse_stride > 0 ? settings.lse_stride : queries) + queries;
 }
 
+/// Of heads that change places with tokens.
+void adjust_copy(Operand& operand, const Pointwise& p, const kernels::Settings& settings) {
+    if (settings.heads.columns == 0 || !settings.heads.joined) return;
+    const std::uint64_t stride = settings.row_stride > 0 ? settings.row_stride : p.cols;
+    operand.elements = operand.name == "x" ? p.rows * p.cols * settings.heads.shared : (p.rows - 1) * stride + p.cols;
+}
+
 void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
     const kernels::Settings& settings = launch.settings;
     const auto is = [&](std::string_view name) { return operand.name == name; };
@@ -63,6 +70,7 @@ void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
         case PointwiseKind::softmax_merge:
             if (is("part") || is("whole")) operand.elements = log_sum_exps(p, settings);
             return;
+        case PointwiseKind::transpose: adjust_copy(operand, p, settings); return;
         case PointwiseKind::moe_gate:
             if (is("expert") || is("weight")) operand.elements = p.rows * kernels::top_k_of(settings);
             return;
@@ -71,6 +79,17 @@ void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
             return;
         default: return;
     }
+}
+
+/// Heads of tokens' rows: as far as the last token's.
+void adjust(Operand& operand, const kernels::Gemm& g, const Launch& launch) {
+    const kernels::HeadMatrices& heads = launch.settings.heads;
+    const bool left = operand.name == "a";
+    const std::uint64_t stride = left ? heads.a_stride : operand.name == "b" ? heads.b_stride : 0;
+    if (heads.count == 0 || stride == 0) return;
+    const std::uint64_t columns = row_elements(g)[left ? 0 : 1], rows = operand.elements / (g.batch * columns);
+    const std::uint64_t width = columns * (left ? heads.count : heads.count / heads.shared);
+    operand.elements = (g.batch / heads.count * rows - 1) * stride + width;
 }
 
 /// Heads inside packed rows reach from their first element to the end of their part of the last row.
@@ -139,6 +158,7 @@ std::vector<Operand> contract(const Kernel& kernel, const Launch& launch) {
     std::vector<Operand> operands = kernels::operands(kernel, launch.settings);
     for (Operand& operand : operands) {
         if (pointwise != nullptr) adjust(operand, *pointwise, launch);
+        if (const auto* gemm = std::get_if<kernels::Gemm>(&kernel)) adjust(operand, *gemm, launch);
         if (const auto* attention = std::get_if<kernels::Attention>(&kernel)) adjust(operand, *attention, launch);
     }
     return operands;

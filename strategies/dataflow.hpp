@@ -137,6 +137,18 @@ struct SharedSequences {
     std::uint32_t window = 0;  ///< tokens that a query sees of gathered keys; 0: all
 };
 
+/// The dropout that a launch draws the mask of, or whose backward it is: the rank's place, the micro-batch and the step
+/// say which part of the mask is the launch's.
+struct DropoutSite {
+    enum class Of : std::uint8_t {
+        nothing,   ///< no dropout
+        residual,  ///< the kernel's rows are tokens of the residual stream
+        scores,    ///< of attention's probabilities [batch, heads, seq, keys]
+    };
+    Of of = Of::nothing;
+    std::uint32_t number = 0;  ///< among the layer's dropouts
+};
+
 /// What a launch is told beyond its kernel and operands.
 struct Launch {
     kernels::Settings settings{};  ///< its pointers are null: the views below stand for them
@@ -154,6 +166,7 @@ struct Launch {
     bool narrowed = false;      ///< the last operand takes the result rounded to its format
     kernels::Reduction reduction = kernels::Reduction::sum;  ///< of a collective
     SharedSequences shared{};
+    DropoutSite dropout{};
     std::uint32_t zeroed =
         0;          ///< bit i: operand i begins as zeros, of which a shared kernel may leave rows as they are
     View begins{};  ///< what the last operand begins as a copy of, likewise

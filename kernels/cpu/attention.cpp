@@ -27,6 +27,7 @@ struct Shape {
     Shape(const Attention& a, const Settings& settings)
         : attention(&a),
           bias(settings.position_bias),
+          dropped(settings),
           seq(a.seq),
           key_seq(a.keys()),
           heads(a.heads),
@@ -81,6 +82,7 @@ struct Shape {
 
     const Attention* attention;
     PositionBias bias;
+    Dropped dropped;
     std::size_t seq, key_seq, heads, kv_heads, dim, values, group, q_stride, dq_stride, k_stride, v_stride, o_stride,
         lse_stride;
     float scale;
@@ -97,6 +99,7 @@ void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::
     const std::size_t queries = std::min(query_block, s.seq - first), kv_head = head / s.group;
     const std::size_t seen = s.end_key(first, queries), start = s.first_block(first), at = s.query(batch, first, head);
     std::vector<float> scores(query_block * key_block), largest(queries), total(queries);
+    std::vector<float> factors(s.dropped.any() ? scores.size() : 0);
     float* const o = memory[3] + s.output(batch, first, head);
     for (std::size_t j = start; j < seen; j += key_block) {
         const std::size_t keys = std::min(key_block, seen - j);
@@ -105,6 +108,10 @@ void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::
                  s.keys(memory[1] + s.key(batch, j, kv_head), true), 0.0f, scores.data(), whole(key_block));
         add_biases(block, s.biases(head));
         absorb(block, largest.data(), total.data(), o, s.o_stride, s.values);
+        if (s.dropped.any()) {
+            s.dropped.draw(block, batch * s.heads + head, factors.data());
+            drop(block, factors.data(), scores.data());
+        }
         multiply(whole(queries), whole(s.values), whole(keys), 1.0f, block_of(scores),
                  s.columns_of_values(memory[2] + s.value(batch, j, kv_head)), j == start ? 0.0f : 1.0f, o,
                  whole(s.o_stride));
@@ -134,6 +141,7 @@ public:
           biases_(biases),
           probabilities_(query_block * key_block),
           gradients_(query_block * key_block),
+          factors_(s.dropped.any() ? query_block * key_block : 0),
           delta_(s.group * s.seq) {
         for (std::size_t member = 0; member < s.group; ++member) {
             const std::size_t at = s.output(batch, 0, head(member));
@@ -185,8 +193,13 @@ private:
         add_biases(scores, s_.biases(head(member)));
         multiply(m, n, values, 1.0f, s_.outputs(memory_[5] + o), s_.columns_of_values(memory_[2] + v, true), 0.0f,
                  gradients_.data(), stride);
+        if (s_.dropped.any()) {
+            s_.dropped.draw(scores, batch_ * s_.heads + head(member), factors_.data());
+            drop(scores, factors_.data(), gradients_.data());
+        }
         score_gradients(scores, gradients_.data(), memory_[4] + s_.lse(batch_, i, head(member)),
                         delta_.data() + member * s_.seq + i);
+        if (s_.dropped.any()) drop(scores, factors_.data(), probabilities_.data());
         if (biases_ != nullptr) bias_gradients(scores, gradients_.data(), s_.biases(head(member)), biases_);
         multiply(n, values, m, 1.0f, block_of(probabilities_, true), s_.outputs(memory_[5] + o), add, memory_[8] + v,
                  whole(s_.v_stride));
@@ -200,7 +213,7 @@ private:
     const Memory& memory_;
     std::size_t batch_, kv_head_;
     float* biases_;
-    std::vector<float> probabilities_, gradients_, delta_;
+    std::vector<float> probabilities_, gradients_, factors_, delta_;
 };
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "kernels/cpu/masks.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/kernel.hpp"
 
@@ -46,6 +48,20 @@ struct Biases {
 void add_biases(const ScoreBlock& block, const Biases& biases);
 /// gradients: of scores. to: as the biases.
 void bias_gradients(const ScoreBlock& block, const float* gradients, const Biases& biases, float* to);
+
+/// The dropout of probabilities. head: batch heads + head, whose first element is number head seq keys.
+class Dropped {
+public:
+    explicit Dropped(const Settings& settings);
+    [[nodiscard]] bool any() const { return numbers_.has_value(); }
+    /// What a block's elements are multiplied by, laid out as its scores; where a row sees no key, anything.
+    void draw(const ScoreBlock& block, std::size_t head, float* factors) const;
+
+private:
+    std::optional<MaskNumbers> numbers_;
+};
+/// values: as the block's scores, and so are the factors.
+void drop(const ScoreBlock& block, const float* factors, float* values);
 
 /// Where the gradients of position biases are summed, one array for each sequence, since threads share these.
 class BiasGradients {

@@ -38,6 +38,12 @@ public:
         one_.heads = static_cast<std::uint32_t>(group);
         contiguous_.value_dim = memory.settings().value_dim;
         contiguous_.lse_stride = memory.settings().lse_stride;
+        if (const auto& all = memory.settings().dropout) {
+            const std::uint64_t before = std::uint64_t{batch * a.heads + kv_head * group} * a.seq * a.keys();
+            contiguous_.dropout = *all;
+            contiguous_.dropout->first = MaskNumbers(*all).place(before);
+            contiguous_.dropout->run = contiguous_.dropout->stride = 0;
+        }
         lse_ = memory[4] +
                (batch * a.heads + kv_head * group) * (contiguous_.lse_stride != 0 ? contiguous_.lse_stride : a.seq);
         const std::size_t of_keys = memory.settings().key_stride != 0 ? memory.settings().key_stride : packed;

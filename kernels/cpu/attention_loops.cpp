@@ -28,6 +28,10 @@ ORRERY_CLONED float exponentials(float* x, std::size_t count, float offset) {
     return total;
 }
 
+ORRERY_CLONED void multiply_by(float* __restrict x, const float* __restrict factors, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) x[i] *= factors[i];
+}
+
 ORRERY_CLONED void multiply_row(float* x, std::size_t count, float factor) {
     for (std::size_t i = 0; i < count; ++i) x[i] *= factor;
 }
@@ -66,6 +70,27 @@ void bias_gradients(const ScoreBlock& block, const float* gradients, const Biase
     for (std::size_t i = 0; i < block.queries; ++i)
         for (std::size_t j = block.begin(i); j < block.end(i); ++j)
             to[biases.at(block, i, j)] += gradients[i * block.stride + j];
+}
+
+Dropped::Dropped(const Settings& settings) {
+    if (settings.dropout && settings.dropout->probability > 0) numbers_.emplace(*settings.dropout);
+}
+
+void Dropped::draw(const ScoreBlock& block, std::size_t head, float* factors) const {
+    const Attention& a = *block.attention;
+    for (std::size_t i = 0; i < block.queries; ++i) {
+        const std::size_t begin = block.begin(i), end = block.end(i);
+        const std::uint64_t row = (std::uint64_t{head} * a.seq + block.first_query + i) * a.keys();
+        if (begin < end)
+            draw_factors(*numbers_, row + block.first_key + begin, end - begin, factors + i * block.stride + begin);
+    }
+}
+
+void drop(const ScoreBlock& block, const float* factors, float* values) {
+    for (std::size_t i = 0; i < block.queries; ++i) {
+        const std::size_t begin = block.begin(i), end = block.end(i), at = i * block.stride + begin;
+        if (begin < end) multiply_by(values + at, factors + at, end - begin);
+    }
 }
 
 BiasGradients::BiasGradients(const Attention& a, const Settings& settings)

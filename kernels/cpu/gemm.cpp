@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <vector>
 
 #include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
@@ -53,8 +54,42 @@ void place_bias(const float* bias, float* c, std::uint64_t rows, std::uint64_t c
                    : static_cast<void>(std::memcpy(c + r * cols, bias, cols * sizeof(float)));
 }
 
+/// Where an operand of a product begins, and how far its rows are apart.
+struct MatrixPlace {
+    std::uint64_t first, stride;
+};
+
+/// Of an operand that is [rows, cols] in memory; packed: elements from one token to the next of heads inside rows.
+MatrixPlace place_of(const HeadMatrices& heads, std::uint64_t packed, std::uint64_t shared, std::uint64_t product,
+                     std::uint64_t rows, std::uint64_t cols) {
+    if (packed == 0) return {product * rows * cols, cols};
+    return {product / heads.count * rows * packed + product % heads.count / shared * cols, packed};
+}
+
+MatrixPlace left_place(const Gemm& g, const HeadMatrices& heads, std::uint64_t product) {
+    const bool turned = g.pass == GemmPass::weight_gradient;
+    return place_of(heads, heads.a_stride, 1, product, turned ? g.k : g.m, turned ? g.m : g.k);
+}
+
+MatrixPlace right_place(const Gemm& g, const HeadMatrices& heads, std::uint64_t product) {
+    const bool turned = g.pass == GemmPass::forward;
+    return place_of(heads, heads.b_stride, heads.shared, product, turned ? g.n : g.k, turned ? g.k : g.n);
+}
+
+/// The rows of a matrix, one behind the other: where they are, or in `scratch`.
+const std::uint16_t* contiguous(const std::uint16_t* memory, const MatrixPlace& place, std::uint64_t elements,
+                                std::uint64_t cols, std::vector<std::uint16_t>& scratch) {
+    if (place.stride == cols) return memory + place.first;
+    scratch.resize(elements);
+    for (std::uint64_t at = 0, from = place.first; at < elements; at += cols, from += place.stride)
+        std::memcpy(scratch.data() + at, memory + from, cols * sizeof(std::uint16_t));
+    return scratch.data();
+}
+
 void run_half_gemm(const Gemm& g, const Memory& memory) {
     const Settings& settings = memory.settings();
+    const auto [left_row, right_row, result_row] = row_elements(g);
+    std::vector<std::uint16_t> left, right;
     const HalfProduct product{format_of(g.dtype),
                               g.m,
                               g.n,
@@ -66,7 +101,9 @@ void run_half_gemm(const Gemm& g, const Memory& memory) {
                               settings.bias != nullptr};
     const std::uint64_t m = g.m, n = g.n, k = g.k, size = product.single_result ? sizeof(float) : sizeof(std::uint16_t);
     for (std::uint64_t i = 0; i < g.batch; ++i)
-        multiply(product, memory.as<std::uint16_t>(0) + i * m * k, memory.as<std::uint16_t>(1) + i * k * n,
+        multiply(product,
+                 contiguous(memory.as<std::uint16_t>(0), left_place(g, settings.heads, i), m * k, left_row, left),
+                 contiguous(memory.as<std::uint16_t>(1), right_place(g, settings.heads, i), k * n, right_row, right),
                  settings.bias == nullptr ? nullptr : static_cast<const std::uint16_t*>(settings.bias) + i * n,
                  memory.as<std::byte>(2) + i * m * n * size);
 }
@@ -79,14 +116,16 @@ void run_gemm(const Gemm& g, const Memory& memory) {
     float* const c = memory[2];
     const Settings& settings = memory.settings();
     const auto* const bias = static_cast<const float*>(settings.bias);
-    const std::uint64_t m = g.m, n = g.n, k = g.k;
+    const std::uint64_t m = g.m, n = g.n;
     const bool a_turned = g.pass == GemmPass::weight_gradient, b_turned = g.pass == GemmPass::forward;
     for (std::uint64_t i = 0; bias != nullptr && i < g.batch; ++i)
         place_bias(bias + i * n, c + i * m * n, m, n, settings.accumulate);
     const float beta = bias != nullptr || settings.accumulate ? 1.0f : 0.0f;
-    for (std::uint64_t i = 0; i < g.batch; ++i)
-        multiply(g.m, g.n, g.k, 1.0f, {a + i * m * k, a_turned ? g.m : g.k, a_turned},
-                 {b + i * k * n, b_turned ? g.k : g.n, b_turned}, beta, c + i * m * n, g.n);
+    for (std::uint64_t i = 0; i < g.batch; ++i) {
+        const MatrixPlace left = left_place(g, settings.heads, i), right = right_place(g, settings.heads, i);
+        multiply(g.m, g.n, g.k, 1.0f, {a + left.first, static_cast<std::int64_t>(left.stride), a_turned},
+                 {b + right.first, static_cast<std::int64_t>(right.stride), b_turned}, beta, c + i * m * n, g.n);
+    }
 }
 
 std::string gemm_software() {

@@ -1,4 +1,5 @@
 // Softmax and the choice of experts that is built on it.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -30,11 +31,10 @@ ORRERY_CLONED float softmax_row(const float* __restrict x, float* __restrict y, 
 }
 
 ORRERY_CLONED void softmax_backward_row(const float* __restrict y, const float* __restrict dy, float* __restrict dx,
-                                        std::size_t cols) {
+                                        std::size_t cols, float factor) {
     float dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (std::size_t c = 0; c < cols; ++c) dot += y[c] * dy[c];
-    constexpr auto factor = static_cast<float>(softmax_scale);
     for (std::size_t c = 0; c < cols; ++c) dx[c] = factor * y[c] * (dy[c] - dot);
 }
 
@@ -59,10 +59,27 @@ static_assert(moe_top_k == 2);
 
 }  // namespace
 
+namespace {
+
+float scale_of(const Memory& memory) {
+    return static_cast<float>(memory.settings().scale_factor.value_or(softmax_scale));
+}
+
+}  // namespace
+
 void run_softmax(const Pointwise& p, const Memory& memory) {
+    const auto& scores = memory.settings().scores;
+    const float scale = scale_of(memory);
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t r = begin; r < end; ++r)
-            softmax_row(memory[0] + r * p.cols, memory[1] + r * p.cols, p.cols, static_cast<float>(softmax_scale));
+        for (std::uint64_t r = begin; r < end; ++r) {
+            const std::uint64_t query = scores ? (memory.first_row() + r) % scores->seq : 0;
+            const std::uint64_t first = scores ? scores->first_key(query) : 0,
+                                last = scores ? scores->end_key(query) : p.cols;
+            float* const y = memory[1] + r * p.cols;
+            softmax_row(memory[0] + r * p.cols + first, y + first, last - first, scale);
+            std::fill(y, y + first, 0.0f);
+            std::fill(y + last, y + p.cols, 0.0f);
+        }
     });
 }
 
@@ -70,7 +87,7 @@ void run_softmax_backward(const Pointwise& p, const Memory& memory) {
     if (memory.settings().experts != nullptr) return run_moe_gate_backward(p, memory);
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t at = begin * p.cols; at < end * p.cols; at += p.cols)
-            softmax_backward_row(memory[0] + at, memory[1] + at, memory[2] + at, p.cols);
+            softmax_backward_row(memory[0] + at, memory[1] + at, memory[2] + at, p.cols, scale_of(memory));
     });
 }
 

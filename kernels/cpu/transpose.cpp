@@ -68,6 +68,7 @@ void turn_half(const std::uint16_t* x, std::size_t cols, std::uint16_t* y, std::
 
 /// Threads share the columns, which are rows of the result.
 void run_transpose(const Pointwise& p, const Memory& memory) {
+    if (memory.settings().heads.columns != 0) return run_head_copies(p, memory);
     const auto at_once = [&](std::uint64_t r, std::uint64_t c, std::uint64_t end) {
         const std::uint64_t height = std::min(block, p.rows - r), width = std::min(block, end - c);
         const std::uint64_t from = r * p.cols + c, to = c * p.rows + r;

@@ -43,9 +43,15 @@ const Entry* find(const Attention& a) {
     return nullptr;
 }
 
+/// Of no dropout the threshold is 0.
+MaskNumbers mask_of(const Settings& settings) {
+    return settings.dropout ? MaskNumbers(*settings.dropout) : MaskNumbers();
+}
+
 bool is_single(const Attention& a) { return a.dtype == Dtype::fp32 || a.dtype == Dtype::tf32; }
 
-void launch_single(const Place& place, const Attention& a, std::span<void* const> o, std::uint64_t row_stride) {
+void launch_single(const Place& place, const Attention& a, std::span<void* const> o, const Settings& settings) {
+    const std::uint64_t row_stride = settings.row_stride;
     const auto tensor = [&](std::size_t i) { return static_cast<float*>(o[i]); };
     const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
     SingleAttention s{};
@@ -64,6 +70,7 @@ void launch_single(const Place& place, const Attention& a, std::span<void* const
     s.o_stride = wide;
     s.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.head_dim)));
     s.causal = a.causal;
+    s.dropped = mask_of(settings);
     if (a.backward) {
         s.d_o = tensor(5);
         s.dq = tensor(6);
@@ -87,8 +94,9 @@ std::uint64_t scratch_bytes(const Attention& a) {
     return a.backward ? sizeof(float) * a.batch * std::uint64_t{a.heads} * a.seq : 0;
 }
 
-void launch_attention(const Place& place, const Attention& a, std::span<void* const> o, std::uint64_t row_stride) {
-    if (is_single(a)) return launch_single(place, a, o, row_stride);
+void launch_attention(const Place& place, const Attention& a, std::span<void* const> o, const Settings& settings) {
+    if (is_single(a)) return launch_single(place, a, o, settings);
+    const std::uint64_t row_stride = settings.row_stride;
     if (row_stride % 8 != 0)
         throw Error(fmt::format("{} in rows of {} elements", to_text(Kernel(a)), row_stride),
                     "16-bit rows are multiples of 8 elements");
@@ -105,6 +113,7 @@ void launch_attention(const Place& place, const Attention& a, std::span<void* co
     arguments.heads = a.heads;
     arguments.kv_heads = a.kv_heads;
     arguments.causal = a.causal;
+    arguments.dropped = mask_of(settings);
     arguments.q_stride = row_stride != 0 ? row_stride : wide;
     arguments.kv_stride = row_stride != 0 ? row_stride : narrow;
     arguments.o_stride = wide;

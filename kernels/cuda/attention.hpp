@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/place.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/settings.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -12,8 +13,8 @@ namespace orrery::kernels::cuda {
 bool supports(const Attention& kernel);
 /// Scratch that launch_attention uses.
 std::uint64_t scratch_bytes(const Attention& kernel);
-/// row_stride: that of Settings; in 16 bits a multiple of 8, else Error is thrown.
+/// settings: row_stride, in 16 bits a multiple of 8, else Error is thrown; and the dropout.
 void launch_attention(const Place& place, const Attention& kernel, std::span<void* const> operands,
-                      std::uint64_t row_stride);
+                      const Settings& settings);
 
 }  // namespace orrery::kernels::cuda

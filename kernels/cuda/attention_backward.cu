@@ -66,11 +66,12 @@ __global__ void __launch_bounds__(256) row_dots(AttentionArguments a, std::uint6
     a.delta[(token / a.seq * a.heads + head) * a.seq + token % a.seq] = sum;
 }
 
-/// Scores become P, and dP becomes dS = P (dP - delta). hidden(m, n, i): whether an element's key does not count for
-/// its query (asked only where `masked`); lse and delta give those of its query.
-template <int MT, int NT, class Hidden, class Lse, class Delta>
+/// Scores become P times what its dropout multiplies it by, which weighed the values, and dP becomes
+/// dS = P (factor dP - delta). hidden(m, n, i): whether an element's key does not count for its query (asked only where
+/// `masked`); lse and delta give those of its query, factor that of its dropout.
+template <int MT, int NT, class Hidden, class Lse, class Delta, class Factor>
 __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, bool masked, float scale,
-                                              Hidden hidden, Lse lse, Delta delta) {
+                                              Hidden hidden, Lse lse, Delta delta, Factor factor) {
 #pragma unroll
     for (int m = 0; m < MT; ++m)
 #pragma unroll
@@ -79,9 +80,31 @@ __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>
             for (int i = 0; i < 4; ++i) {
                 float p = power_of_two(scores[m][n][i] * scale - lse(m, n, i) * log2_e);
                 if (masked && hidden(m, n, i)) p = 0.0f;
-                scores[m][n][i] = p;
-                d_p[m][n][i] = p * (d_p[m][n][i] - delta(m, n, i));
+                const float by = factor(m, n, i);  // 1 where there is no dropout
+                scores[m][n][i] = p * by;
+                d_p[m][n][i] = p * (d_p[m][n][i] * by - delta(m, n, i));
             }
+}
+
+/// What a head's probability is multiplied by; 1 without a dropout.
+template <bool drops>
+__device__ __forceinline__ float factor_of(const AttentionArguments& a, std::uint32_t head, std::uint64_t query,
+                                           std::uint32_t key) {
+    if constexpr (drops)
+        return a.dropped.factor(mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + query * a.seq + key);
+    return 1.0f;
+}
+
+/// Begins to load what comes behind a step, and waits for what the step takes.
+template <class Load>
+__device__ __forceinline__ void begin_step(std::uint32_t step, std::uint32_t steps, const Load& load) {
+    if (step + 1 < steps) {
+        load(step + 1);
+        wait_copies<1>();
+    } else {
+        wait_copies<0>();
+    }
+    __syncthreads();
 }
 
 /// lse and delta of a tile of queries of one head, [lse, delta][tile].
@@ -96,7 +119,7 @@ __device__ __forceinline__ void load_statistics(float* to, const AttentionArgume
     copy_async<4>(to + threadIdx.x, from, there);
 }
 
-template <class T, int D>
+template <class T, int D, bool drops>
 __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArguments a, float inverse_root) {
     using Shape = Keys<D>;
     constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch(D);
@@ -133,13 +156,7 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     load_tile<T, D, owned<Shape>>(v_tile, head_of<T, D>(a.v, a, kv_stride, kv_head), kv_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
-        if (step + 1 < steps) {
-            load_step(step + 1);
-            wait_copies<1>();
-        } else {
-            wait_copies<0>();
-        }
-        __syncthreads();
+        begin_step(step, steps, load_step);
         const std::uint32_t buffer = step % 2, query = (begin + step % each) * tile;
         const T* const q_tile = q_tiles + buffer * tile * pitch;
         const T* const o_tile = o_tiles + buffer * tile * pitch;
@@ -157,7 +174,12 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
                 return own + 16 * m + at.row > query + 8 * n + at.col;
             },
             [&](int, int n, int i) { return lse[8 * n + result_at(lane, i).col]; },
-            [&](int, int n, int i) { return delta[8 * n + result_at(lane, i).col]; });
+            [&](int, int n, int i) { return delta[8 * n + result_at(lane, i).col]; },
+            [&](int m, int n, int i) {
+                const Place16 at = result_at(lane, i);
+                const std::uint32_t head = kv_head * group + step / each;
+                return factor_of<drops>(a, head, query + 8 * n + at.col, own + 16 * m + at.row);
+            });
         registers_by_columns<T, D, MT, NT>(dv, p, o_tile, lane);
         registers_by_columns<T, D, MT, NT>(dk, ds, q_tile, lane);
         __syncthreads();  // the buffer may be filled again
@@ -170,7 +192,7 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
         dv, [](int, int) { return 1.0f; }, own_v, static_cast<T*>(a.dv) + offset, kv_stride, own, a.seq, lane);
 }
 
-template <class T, int D>
+template <class T, int D, bool drops>
 __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionArguments a, float inverse_root) {
     using Shape = Queries<D>;
     constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch(D);
@@ -213,13 +235,7 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
     load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
-        if (step + 1 < steps) {
-            load_step(step + 1);
-            wait_copies<1>();
-        } else {
-            wait_copies<0>();
-        }
-        __syncthreads();
+        begin_step(step, steps, load_step);
         const std::uint32_t key = step * tile;
         const T* const k_tile = k_tiles + step % 2 * tile * pitch;
         Sums<MT, NT> p, ds;
@@ -233,7 +249,11 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
                 const std::uint32_t k = key + 8 * n + at.col;
                 return k >= a.seq || (a.causal && k > own + 16 * m + at.row);
             },
-            [&](int m, int, int i) { return lse[m][i / 2]; }, [&](int m, int, int i) { return delta[m][i / 2]; });
+            [&](int m, int, int i) { return lse[m][i / 2]; }, [&](int m, int, int i) { return delta[m][i / 2]; },
+            [&](int m, int n, int i) {
+                const Place16 at = result_at(lane, i);
+                return factor_of<drops>(a, head, own + 16 * m + at.row, key + 8 * n + at.col);
+            });
         registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
         __syncthreads();
     }
@@ -256,8 +276,13 @@ void launch_backward(const Place& place, const AttentionArguments& a, std::uint3
         const dim3 grid((a.seq + rows_each - 1) / rows_each, heads, batch);
         kernel<<<grid, threads_per_block, bytes, place.stream>>>(a, inverse_root);
     };
-    run(keys_backward<T, D>, shared_bytes<T, D, Keys<D>>, owned<Keys<D>>, a.kv_heads);
-    run(queries_backward<T, D>, shared_bytes<T, D, Queries<D>>, owned<Queries<D>>, a.heads);
+    const bool drops = a.dropped.threshold > 0;
+    const auto run_keys = [&](auto* kernel) { run(kernel, shared_bytes<T, D, Keys<D>>, owned<Keys<D>>, a.kv_heads); };
+    const auto run_queries = [&](auto* kernel) {
+        run(kernel, shared_bytes<T, D, Queries<D>>, owned<Queries<D>>, a.heads);
+    };
+    drops ? run_keys(keys_backward<T, D, true>) : run_keys(keys_backward<T, D, false>);
+    drops ? run_queries(queries_backward<T, D, true>) : run_queries(queries_backward<T, D, false>);
     check_launch("attention backward");
 }
 

@@ -76,7 +76,23 @@ __device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT
         }
 }
 
-template <class T, int D>
+/// Probabilities that are dropped become 0, and the others larger: behind their sum, before they weigh values.
+__device__ __forceinline__ void drop(Sums<MT, NT>& p, const AttentionArguments& a, std::uint64_t mask,
+                                     std::uint32_t query, std::uint32_t key, int lane) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int n = 0; n < NT; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const Place16 at = result_at(lane, i);
+                const std::uint64_t row = query + 16 * m + at.row;
+                p[m][n][i] *= a.dropped.factor(mask + row * a.seq + key + 8 * n + at.col);
+            }
+}
+
+/// drops: a kernel of its own, so that attention without a dropout keeps its registers.
+template <class T, int D, bool drops>
 __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments a, float inverse_root) {
     extern __shared__ __align__(16) unsigned char memory[];
     T* const q_tile = reinterpret_cast<T*>(memory);
@@ -126,6 +142,8 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
         const std::uint32_t end = (j + 1) * keys;
         if (end > a.seq || (a.causal && end > own + 1)) mask(scores, own, j * keys, a.seq, a.causal, lane);
         soften<D>(scores, running, out, scale);
+        if constexpr (drops)
+            drop(scores, a, mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq), own, j * keys, lane);
         registers_by_columns<T, D, MT, NT>(out, scores, v_tile, lane);
     }
 
@@ -149,10 +167,13 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
 template <class T, int D>
 void launch_forward(const Place& place, const AttentionArguments& a, std::uint32_t batch) {
     constexpr int bytes = forward_shared<T, D>;
-    check(cudaFuncSetAttribute(forward<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-          "reserving shared memory for attention");
-    const dim3 grid((a.seq + queries - 1) / queries, a.heads, batch);
-    forward<T, D><<<grid, threads_per_block, bytes, place.stream>>>(a, 1.0f / sqrtf(static_cast<float>(D)));
+    const auto run = [&](auto* kernel) {
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+              "reserving shared memory for attention");
+        const dim3 grid((a.seq + queries - 1) / queries, a.heads, batch);
+        kernel<<<grid, threads_per_block, bytes, place.stream>>>(a, 1.0f / sqrtf(static_cast<float>(D)));
+    };
+    a.dropped.threshold > 0 ? run(forward<T, D, true>) : run(forward<T, D, false>);
     check_launch("attention");
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/place.hpp"
+#include "kernels/dropout_mask.hpp"
 #include "kernels/kernel.hpp"
 
 namespace orrery::kernels::cuda {
@@ -19,6 +20,7 @@ struct AttentionArguments {
     bool causal;
     /// Elements from one token to the next in q and dq, in k, v, dk and dv, and in o and do: multiples of 16 bytes.
     std::uint64_t q_stride, kv_stride, o_stride;
+    MaskNumbers dropped;  ///< of probabilities [batch, heads, seq, seq]; threshold 0: nothing is dropped
 };
 
 template <class T, int D>

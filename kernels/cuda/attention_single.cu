@@ -99,7 +99,16 @@ __device__ __forceinline__ bool visible(const SingleAttention& s, std::uint32_t 
     return query < s.seq && key < s.seq && (!s.causal || key <= query);
 }
 
-template <int T, int D>
+/// What a probability is multiplied by where it weighs values. mask: where the head's dropout begins.
+template <bool drops>
+__device__ __forceinline__ float factor_of(const SingleAttention& s, std::uint64_t mask, std::uint64_t query,
+                                           std::uint32_t key) {
+    if constexpr (drops) return s.dropped.factor(mask + query * s.seq + key);
+    return 1.0f;
+}
+
+/// drops: a kernel of its own, so that attention without a dropout keeps its registers.
+template <int T, int D, bool drops>
 __global__ void __launch_bounds__(threads) forward(SingleAttention s) {
     extern __shared__ float shared[];
     constexpr int R = T / side;
@@ -108,6 +117,7 @@ __global__ void __launch_bounds__(threads) forward(SingleAttention s) {
     const std::uint32_t head = blockIdx.y, kv_head = head / (s.heads / s.kv_heads), batch = blockIdx.z;
     const std::uint32_t first = blockIdx.x * T, x = threadIdx.x % side, y = threadIdx.x / side;
     q.fill(s.q + s.query(batch, first, head), s.q_stride, s.seq - first, s.dim);
+    const std::uint64_t mask = s.mask(batch, head);
     float largest[R], sum[R], o[R][D / side] = {};
 #pragma unroll
     for (int a = 0; a < R; ++a) largest[a] = -INFINITY, sum[a] = 0.0f;
@@ -136,7 +146,8 @@ __global__ void __launch_bounds__(threads) forward(SingleAttention s) {
 #pragma unroll
             for (int b = 0; b < R; ++b) {
                 const float weight = __expf(score[a][b] - safe);
-                p.memory[(y + side * a) * Tile<T, T>::pitch + x + side * b] = weight;
+                p.memory[(y + side * a) * Tile<T, T>::pitch + x + side * b] =
+                    weight * factor_of<drops>(s, mask, first + y + side * a, key + x + side * b);
                 part += weight;
             }
             sum[a] = sum[a] * shrink + row_sum(part);
@@ -186,9 +197,12 @@ struct Backward {
           p{m + 4 * Tile<T, D>::size},
           ds{m + 4 * Tile<T, D>::size + Tile<T, T>::size} {}
 
-    /// p = exp(scale q k - lse), ds = scale p (do v - delta); rows are queries.
-    __device__ __forceinline__ void weigh(const SingleAttention& s, std::uint64_t rows, std::uint32_t query,
-                                          std::uint32_t key) const {
+    /// P = exp(scale q k - lse), p = P times its dropout's factor, ds = scale P (factor do v - delta); rows are
+    /// queries.
+    template <bool drops>
+    __device__ __forceinline__ void weigh(const SingleAttention& s, std::uint32_t batch, std::uint32_t head,
+                                          std::uint32_t query, std::uint32_t key) const {
+        const std::uint64_t rows = s.row(batch, head), mask = s.mask(batch, head);
         constexpr int R = T / side;
         const std::uint32_t x = threadIdx.x % side, y = threadIdx.x / side;
         float score[R][R], gradient[R][R];
@@ -203,14 +217,15 @@ struct Backward {
                 const bool seen = visible(s, row, key + x + side * b);
                 const float weight = seen ? __expf(s.scale * score[a][b] - lse) : 0.0f;
                 const int place = (y + side * a) * Tile<T, T>::pitch + x + side * b;
-                p.memory[place] = weight;
-                ds.memory[place] = s.scale * weight * (gradient[a][b] - delta);
+                const float factor = factor_of<drops>(s, mask, row, key + x + side * b);
+                p.memory[place] = weight * factor;
+                ds.memory[place] = s.scale * weight * (gradient[a][b] * factor - delta);
             }
         }
     }
 };
 
-template <int T, int D>
+template <int T, int D, bool drops>
 __global__ void __launch_bounds__(threads) backward_keys(SingleAttention s) {
     extern __shared__ float shared[];
     const Backward<T, D> t(shared);
@@ -225,7 +240,7 @@ __global__ void __launch_bounds__(threads) backward_keys(SingleAttention s) {
             t.q.fill(s.q + s.query(batch, query, head), s.q_stride, s.seq - query, s.dim);
             t.d_o.fill(s.d_o + s.output(batch, query, head), s.o_stride, s.seq - query, s.dim);
             __syncthreads();
-            t.weigh(s, s.row(batch, head), query, first);
+            t.template weigh<drops>(s, batch, head, query, first);
             __syncthreads();
             add_product<T, D, true>(t.p, t.d_o, dv);
             add_product<T, D, true>(t.ds, t.q, dk);
@@ -234,7 +249,7 @@ __global__ void __launch_bounds__(threads) backward_keys(SingleAttention s) {
     write_rows<T, D>(s.dv + s.key(batch, first, kv_head), s.kv_stride, s.seq - first, s.dim, dv);
 }
 
-template <int T, int D>
+template <int T, int D, bool drops>
 __global__ void __launch_bounds__(threads) backward_queries(SingleAttention s) {
     extern __shared__ float shared[];
     const Backward<T, D> t(shared);
@@ -249,7 +264,7 @@ __global__ void __launch_bounds__(threads) backward_queries(SingleAttention s) {
         t.k.fill(s.k + s.key(batch, key, kv_head), s.kv_stride, s.seq - key, s.dim);
         t.v.fill(s.v + s.key(batch, key, kv_head), s.kv_stride, s.seq - key, s.dim);
         __syncthreads();
-        t.weigh(s, s.row(batch, head), first, key);
+        t.template weigh<drops>(s, batch, head, first, key);
         __syncthreads();
         add_product<T, D, false>(t.ds, t.k, dq);
     }
@@ -264,36 +279,42 @@ void launch(Kernel kernel, dim3 grid, int floats, const Place& place, const Sing
     check_launch("attention in fp32");
 }
 
-template <int T, int D>
+template <int T, int D, bool drops>
 void launch_backward(const Place& place, const SingleAttention& s, std::uint32_t batch) {
     const std::uint64_t rows = std::uint64_t{batch} * s.heads * s.seq;
     row_products<<<static_cast<unsigned>((rows * 32 + threads - 1) / threads), threads, 0, place.stream>>>(s, rows);
     check_launch("attention in fp32");
     const unsigned tiles = (s.seq + T - 1) / T;
-    launch(backward_keys<T, D>, dim3(tiles, s.kv_heads, batch), Backward<T, D>::size, place, s);
-    launch(backward_queries<T, D>, dim3(tiles, s.heads, batch), Backward<T, D>::size, place, s);
+    launch(backward_keys<T, D, drops>, dim3(tiles, s.kv_heads, batch), Backward<T, D>::size, place, s);
+    launch(backward_queries<T, D, drops>, dim3(tiles, s.heads, batch), Backward<T, D>::size, place, s);
 }
 
 // Tiles fit the 99 KiB that a block may have on the smaller of Ampere's and Ada's GPUs.
-template <int D>
+template <int D, bool drops>
 void launch_head(const Place& place, const SingleAttention& s, std::uint32_t batch, bool backward) {
     constexpr int T = 64;
     if (backward)
-        launch_backward<(D > 64 ? 32 : 64), D>(place, s, batch);
+        launch_backward<(D > 64 ? 32 : 64), D, drops>(place, s, batch);
     else
-        launch(forward<T, D>, dim3((s.seq + T - 1) / T, s.heads, batch), 2 * Tile<T, D>::size + Tile<T, T>::size, place,
-               s);
+        launch(forward<T, D, drops>, dim3((s.seq + T - 1) / T, s.heads, batch), 2 * Tile<T, D>::size + Tile<T, T>::size,
+               place, s);
+}
+
+template <bool drops>
+void launch_any_head(const Place& place, const SingleAttention& s, std::uint32_t batch, bool backward) {
+    if (s.dim <= 32)
+        launch_head<32, drops>(place, s, batch, backward);
+    else if (s.dim <= 64)
+        launch_head<64, drops>(place, s, batch, backward);
+    else
+        launch_head<128, drops>(place, s, batch, backward);
 }
 
 }  // namespace
 
 void launch_single_attention(const Place& place, const SingleAttention& s, std::uint32_t batch, bool backward) {
-    if (s.dim <= 32)
-        launch_head<32>(place, s, batch, backward);
-    else if (s.dim <= 64)
-        launch_head<64>(place, s, batch, backward);
-    else
-        launch_head<128>(place, s, batch, backward);
+    s.dropped.threshold > 0 ? launch_any_head<true>(place, s, batch, backward)
+                            : launch_any_head<false>(place, s, batch, backward);
 }
 
 }  // namespace orrery::kernels::cuda

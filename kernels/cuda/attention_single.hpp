@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/place.hpp"
+#include "kernels/dropout_mask.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -23,6 +24,7 @@ struct SingleAttention {
     std::uint64_t q_stride, kv_stride, o_stride;  ///< elements from one token to the next
     float scale;
     bool causal;
+    MaskNumbers dropped;  ///< of probabilities [batch, heads, seq, seq]; threshold 0: nothing is dropped
 
     /// Where a head of a token begins in q; k and v; o. row: where a head's numbers begin in lse.
     [[nodiscard]] __host__ __device__ std::uint64_t query(std::uint64_t batch, std::uint32_t token,
@@ -39,6 +41,10 @@ struct SingleAttention {
     }
     [[nodiscard]] __host__ __device__ std::uint64_t row(std::uint64_t batch, std::uint32_t head) const {
         return (batch * heads + head) * seq;
+    }
+    /// Where the dropout of a head's probabilities [seq, seq] begins among the model's.
+    [[nodiscard]] __host__ __device__ std::uint64_t mask(std::uint64_t batch, std::uint32_t head) const {
+        return dropped.place(row(batch, head) * seq);
     }
 };
 

@@ -176,8 +176,7 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
                                   refuse(attention,
                                          "as many keys as queries and no window, values as wide as keys, and no "
                                          "biases of positions run; the others on a CPU");
-                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
-                                               settings.row_stride);
+                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands, settings);
                           },
                           [&](const Pointwise& pointwise) {
                               if (settings.turned != 0) refuse(pointwise, "whole heads rotate; parts of them on a CPU");

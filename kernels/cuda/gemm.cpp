@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -35,14 +36,14 @@ Types types_of(Dtype dtype) {
 /// A matrix as cuBLASLt sees it, in columns.
 class Layout {
 public:
-    Layout(cudaDataType_t type, std::uint64_t rows, std::uint64_t cols, std::uint32_t batch) {
-        check(cublasLtMatrixLayoutCreate(&layout_, type, rows, cols, static_cast<std::int64_t>(rows)),
+    /// leading: elements from one column to the next; stride: from one matrix to the next.
+    Layout(cudaDataType_t type, std::uint64_t rows, std::uint64_t cols, std::uint32_t batch, std::uint64_t leading,
+           std::uint64_t stride) {
+        check(cublasLtMatrixLayoutCreate(&layout_, type, rows, cols, static_cast<std::int64_t>(leading)),
               "describing a matrix");
         if (batch == 1) return;
-        const auto count = static_cast<std::int32_t>(batch);
-        const auto stride = static_cast<std::int64_t>(rows * cols);
-        set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
-        set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
+        set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+        set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, static_cast<std::int64_t>(stride));
     }
     ~Layout() { cublasLtMatrixLayoutDestroy(layout_); }
     Layout(const Layout&) = delete;
@@ -116,14 +117,17 @@ struct GemmLibrary::Plan {
     Layout left, right, result;
     cublasLtMatmulAlgo_t algorithm{};
 
-    Plan(const Gemm& g, Dtype format)
+    /// Of heads that share keys every so many-th product is one of the batch.
+    Plan(const Gemm& g, Dtype format, const HeadMatrices& heads)
         : product(types_of(g.dtype).compute, g.pass == GemmPass::forward ? CUBLAS_OP_T : CUBLAS_OP_N,
                   g.pass == GemmPass::weight_gradient ? CUBLAS_OP_T : CUBLAS_OP_N),
-          left(types_of(g.dtype).in, g.pass == GemmPass::forward ? g.k : g.n, g.pass == GemmPass::forward ? g.n : g.k,
-               g.batch),
-          right(types_of(g.dtype).in, g.pass == GemmPass::weight_gradient ? g.m : g.k,
-                g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch),
-          result(types_of(format).out, g.n, g.m, g.batch) {}
+          left(types_of(g.dtype).in, row_elements(g)[1], g.pass == GemmPass::forward ? g.n : g.k, g.batch,
+               heads.b_stride != 0 ? heads.b_stride : row_elements(g)[1],
+               heads.b_stride != 0 ? row_elements(g)[1] : heads.shared * std::uint64_t{g.n} * g.k),
+          right(types_of(g.dtype).in, row_elements(g)[0], g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch,
+                heads.a_stride != 0 ? heads.a_stride : row_elements(g)[0],
+                heads.shared * (heads.a_stride != 0 ? row_elements(g)[0] : std::uint64_t{g.m} * g.k)),
+          result(types_of(format).out, g.n, g.m, g.batch, g.n, heads.shared * std::uint64_t{g.m} * g.n) {}
 };
 
 GemmLibrary::GemmLibrary(int capability, int candidates) : capability_(capability), candidates_(candidates) {
@@ -195,14 +199,25 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
                                          const Settings& settings) {
     const bool biased = settings.bias != nullptr;
     const Dtype format = settings.result.value_or(g.dtype);
-    const Key key{g.dtype, format, g.pass, g.batch, g.m, g.n, g.k, settings.accumulate, biased};
+    const Key key{g.dtype,
+                  format,
+                  g.pass,
+                  g.batch,
+                  g.m,
+                  g.n,
+                  g.k,
+                  settings.accumulate,
+                  biased,
+                  settings.heads.a_stride,
+                  settings.heads.b_stride,
+                  settings.heads.shared};
     std::unique_ptr<Plan>& plan = plans_[key];
     // In columns a row of c is a column, to each of which the epilogue adds the bias.
     if (plan != nullptr) {
         if (biased) plan->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
         return *plan;
     }
-    auto made = std::make_unique<Plan>(g, format);
+    auto made = std::make_unique<Plan>(g, format, settings.heads);
     if (biased) {
         made->product.set(CUBLASLT_MATMUL_DESC_EPILOGUE, cublasLtEpilogue_t{CUBLASLT_EPILOGUE_BIAS});
         if (g.batch > 1) made->product.set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, std::int64_t{g.n});
@@ -219,11 +234,40 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
     return *plan;
 }
 
+/// Heads of a sequence are a regular pattern, and so are those of them that are the first, second ... to share keys: a
+/// batch for each.
+void GemmLibrary::launch_heads(const Place& place, const Gemm& gemm, std::span<void* const> operands,
+                               const Settings& settings) {
+    const HeadMatrices& heads = settings.heads;
+    if (settings.accumulate || settings.bias != nullptr)
+        throw Error(fmt::format("{} of heads neither accumulates nor adds a bias", to_text(gemm)), "leave both out");
+    Gemm each = gemm;
+    each.batch = heads.count / heads.shared;
+    const std::uint64_t m = gemm.m, n = gemm.n, k = gemm.k, size = size_of(gemm.dtype),
+                        result = size_of(settings.result.value_or(gemm.dtype));
+    const auto [a_row, b_row, c_row] = row_elements(gemm);
+    const std::uint64_t a_rows = m * k / a_row, b_rows = n * k / b_row;
+    // From one sequence's matrices, and from one head's, to the next.
+    const std::uint64_t a_sequence = heads.a_stride != 0 ? a_rows * heads.a_stride : heads.count * m * k,
+                        b_sequence = heads.b_stride != 0 ? b_rows * heads.b_stride : heads.count * n * k,
+                        a_head = heads.a_stride != 0 ? a_row : m * k, b_head = heads.b_stride != 0 ? 0 : n * k;
+    const auto at = [](void* memory, std::uint64_t bytes) { return static_cast<std::byte*>(memory) + bytes; };
+    for (std::uint64_t sequence = 0; sequence < gemm.batch / heads.count; ++sequence)
+        for (std::uint64_t member = 0; member < heads.shared; ++member) {
+            const std::array<void*, 3> part{at(operands[0], (sequence * a_sequence + member * a_head) * size),
+                                            at(operands[1], (sequence * b_sequence + member * b_head) * size),
+                                            at(operands[2], (sequence * heads.count + member) * m * n * result)};
+            const Plan& plan = plan_for(place, each, part, settings);
+            check(run(plan, plan.algorithm, place, part, false), "launching a product of heads");
+        }
+}
+
 void GemmLibrary::launch(const Place& place, const Gemm& gemm, std::span<void* const> operands,
                          const Settings& settings) {
     if (gemm.dtype == Dtype::fp8 && (settings.accumulate || settings.bias != nullptr || settings.result))
         throw Error(fmt::format("{} neither accumulates, adds a bias nor writes another format", to_text(gemm)),
                     "take another format");
+    if (settings.heads.count > 0) return launch_heads(place, gemm, operands, settings);
     const Plan& plan = plan_for(place, gemm, operands, settings);
     check(run(plan, plan.algorithm, place, operands, settings.accumulate), "launching a product");
 }

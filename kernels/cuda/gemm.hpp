@@ -28,7 +28,8 @@ public:
     /// cuBLASLt offers on Hopper, and training transposes the operands of the other passes beforehand.
     [[nodiscard]] bool supports(const Gemm& gemm) const;
 
-    /// operands: a, b, c. Of the settings: accumulate, bias and result, but for fp8.
+    /// operands: a, b, c. Of the settings: accumulate, bias and result, but for fp8; of heads no accumulation and no
+    /// bias.
     void launch(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
 
     /// "13.0.2".
@@ -36,11 +37,12 @@ public:
 
 private:
     struct Plan;
-    /// Formats of the operands and of the result, the shape, whether it accumulates and adds a bias.
-    using Key =
-        std::tuple<Dtype, Dtype, GemmPass, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool, bool>;
+    /// Formats of the operands and of the result, the shape, whether it accumulates and adds a bias, heads.
+    using Key = std::tuple<Dtype, Dtype, GemmPass, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool,
+                           bool, std::uint64_t, std::uint64_t, std::uint32_t>;
 
     Plan& plan_for(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
+    void launch_heads(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
     void choose(Plan& plan, const Place& place, const Gemm& gemm, std::span<void* const> operands,
                 const Settings& settings) const;
     cublasStatus_t run(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Place& place,

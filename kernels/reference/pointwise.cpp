@@ -1,5 +1,6 @@
 #include <numbers>
 
+#include "kernels/dropout_mask.hpp"
 #include "kernels/operands.hpp"
 #include "kernels/reference/parts.hpp"
 
@@ -50,6 +51,9 @@ double softmax_merge(const Pointwise& p, Before v, std::uint64_t index) {
     return v[3][index] + std::exp(v[1][at] - v[2][at]) * v[0][index];
 }
 
+/// The default mask.
+double kept(std::uint64_t i) { return MaskNumbers(DropoutMask{}).keeps(i) ? 1 : 0; }
+
 double adam(Before v, std::size_t operand, std::uint64_t i) {
     const Adam& s = adam_settings;
     const double g = v[0][i], m = s.b1 * v[2][i] + (1 - s.b1) * g, second = s.b2 * v[3][i] + (1 - s.b2) * g * g;
@@ -82,10 +86,11 @@ double reference_pointwise(const Pointwise& p, Before v, std::size_t operand, st
         case swiglu_backward: return kernels::swiglu_backward(p, v, i);
         case relu: return std::max(v[0][i], 0.0);
         case relu_backward: return v[0][i] > 0 ? v[1][i] : 0.0;
-        case dropout:
+        case dropout: return operand == 1 ? kept(i) : kept(i) * v[0][i] / keep_probability;
+        case bias_dropout_add:
+            return operand == 3 ? kept(i) : v[2][i] + kept(i) * (v[0][i] + v[1][c]) / keep_probability;
         case dropout_backward:
         case bias_dropout_add_backward: return v[1][i] * v[0][i] / keep_probability;
-        case bias_dropout_add: return v[2][i] + v[3][i] * (v[0][i] + v[1][c]) / keep_probability;
         case add: return v[0][i] + v[1][i];
         case scale: return scale_factor * v[0][i];
         case rope:

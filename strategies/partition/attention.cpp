@@ -12,17 +12,9 @@ namespace {
 
 using Shape = AttentionShape;
 using kernels::Dtype;
-using kernels::Gemm;
-using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-/// Queries, keys and values of a token are one packed row, or lie apart.
-struct Heads {
-    std::array<View, 3> views;
-    std::uint64_t row_stride;
-};
-
-Heads heads_of(const Shape& s, const LayerStream& stream) {
+AttentionHeads heads_of(const Shape& s, const LayerStream& stream) {
     if (!stream.apart.empty()) return {{View{stream.apart[0]}, View{stream.apart[1]}, View{stream.apart[2]}}, 0};
     const ValueId packed = stream.value;
     return {{View{packed}, View{packed, std::uint64_t{s.heads} * s.head_dim},
@@ -48,8 +40,9 @@ PositionBiases position_biases(LayerStream& stream, std::uint64_t heads) {
 }
 
 /// Kernels are priced with heads of one width, and launched with those that there are.
-Launch launch_of(LayerStream& stream, const Shape& s, kernels::Attention kernel, std::uint64_t row_stride) {
-    Launch launch;
+Launch launch_of(LayerStream& stream, const Shape& s, kernels::Attention kernel, std::uint64_t row_stride,
+                 const Launch& dropout) {
+    Launch launch = dropout;
     launch.settings.row_stride = row_stride;
     if (s.biased) {
         const PositionBiases biases = position_biases(stream, s.heads);
@@ -72,72 +65,20 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     auto& flow = stream.flow;
     const std::uint64_t rows = s.tokens() * s.heads;
     const View o{stream.activation(rows * s.value_dim)}, lse{flow.activation(kernels::Format::fp32, rows)};
-    const Heads heads = heads_of(s, stream);
+    const AttentionHeads heads = heads_of(s, stream);
     const auto [q, k, v] = heads.views;
+    const Launch dropout = s.dropout ? stream.next_dropout(DropoutSite::Of::scores) : Launch{};
     const auto gradient = [&](const View& view) { return View{flow.gradient_of(view.value), view.offset}; };
     piece.forward.push_back({.name = "attention",
                              .what = forward,
-                             .detail = {{q, k, v, o, lse}, launch_of(stream, s, forward, heads.row_stride)}});
+                             .detail = {{q, k, v, o, lse}, launch_of(stream, s, forward, heads.row_stride, dropout)}});
     piece.backward.push_back({.name = "attention backward",
                               .what = backward,
                               .detail = {{q, k, v, o, lse, gradient(o), gradient(q), gradient(k), gradient(v)},
-                                         launch_of(stream, s, backward, heads.row_stride)}});
+                                         launch_of(stream, s, backward, heads.row_stride, dropout)}});
     stream.value = o.value;
     piece.saved_bytes = s.qkv_bytes() + s.tokens() * s.heads * 4;  // Q, K, V and the row's log-sum-exp in fp32
     piece.working_bytes = s.qkv_bytes();
-}
-
-/// As in Megatron-LM's core attention: baddbmm, fused scale-mask-softmax, dropout, bmm, and a copy to [tokens, hidden].
-/// Other frameworks scale and mask by kernels of their own; under mixed precision TensorFlow's softmax is in fp32.
-void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
-    const KernelFusion fusion = stream.plan.training.kernel_fusion;
-    const bool apart = fusion != KernelFusion::full;
-    const std::uint32_t products = s.batch * s.heads;
-    const std::uint64_t rows = std::uint64_t{products} * s.seq;
-    const auto gemm = [&](std::uint32_t n, std::uint32_t k) { return Gemm{s.dtype, products, s.seq, n, k}; };
-    const auto of_keys = [&](std::uint32_t n) { return Gemm{s.dtype, products, s.keys, n, s.seq}; };
-    const auto over_scores = [&](PointwiseKind kind) { return Pointwise{kind, s.dtype, rows, s.keys}; };
-    const bool widens = fusion == KernelFusion::primitives && s.element_bytes == 2;
-    const auto softmax = [&](PointwiseKind kind) {
-        return Pointwise{kind, widens ? Dtype::fp32 : s.dtype, rows, s.keys};
-    };
-    const auto append = [](std::vector<Work>& list, const std::vector<Work>& more) {
-        list.insert(list.end(), more.begin(), more.end());
-    };
-    Piece dropout;
-    const Pointwise context_copy{PointwiseKind::transpose, s.dtype, s.tokens(), s.result_row()};
-
-    piece.forward.push_back({"attention scores", gemm(s.keys, s.head_dim)});
-    if (s.biased) piece.forward.push_back({"position bias", over_scores(PointwiseKind::add)});
-    if (apart) add_passes(piece.forward, "scale and mask", {stream.element, rows, s.keys}, 2, 0);
-    if (widens) piece.forward.push_back({"scores to fp32", over_scores(PointwiseKind::cast)});
-    piece.forward.push_back({"softmax", softmax(PointwiseKind::softmax)});
-    if (widens) piece.forward.push_back({"probabilities to 16 bits", over_scores(PointwiseKind::cast)});
-    if (s.dropout) add_dropout(stream, dropout, "attention dropout", {stream.element, rows, s.keys});
-    append(piece.forward, dropout.forward);
-    piece.forward.push_back({"attention context", gemm(s.value_dim, s.keys)});
-    piece.forward.push_back({"context copy", context_copy});
-
-    piece.backward.push_back({"context copy backward", context_copy});
-    piece.backward.push_back({"attention context dgrad scores", gemm(s.keys, s.value_dim)});
-    piece.backward.push_back({"attention context dgrad values", of_keys(s.value_dim)});
-    append(piece.backward, dropout.backward);
-    if (widens) piece.backward.push_back({"gradient to fp32", over_scores(PointwiseKind::cast)});
-    piece.backward.push_back({"softmax backward", softmax(PointwiseKind::softmax_backward)});
-    if (widens) piece.backward.push_back({"gradient to 16 bits", over_scores(PointwiseKind::cast)});
-    if (apart) add_passes(piece.backward, "scale backward", {stream.element, rows, s.keys}, 1, 0);
-    if (s.biased) piece.backward.push_back({"position bias gradient", over_scores(PointwiseKind::bias_gradient)});
-    piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.keys)});
-    piece.backward.push_back({"attention scores dgrad keys", of_keys(s.head_dim)});
-    if (!apart) {  // one layer made queries, keys and values (torch.split): their gradients are joined to one tensor's
-        const auto [tokens, row] = s.cross ? std::pair{s.key_tokens(), s.kv_row()} : std::pair{s.tokens(), s.row()};
-        piece.backward.push_back({"join gradients", Pointwise{PointwiseKind::transpose, s.dtype, tokens, row}});
-    }
-
-    // Q, K, V; the softmax's output; the dropout's mask and output (Korthikanti et al. 2022, section 4.1).
-    piece.saved_bytes = s.qkv_bytes() + s.scores() * s.element_bytes;
-    if (s.dropout) piece.saved_bytes += s.scores() * (1 + s.element_bytes);
-    piece.working_bytes = 2 * s.scores() * s.element_bytes;
 }
 
 }  // namespace
@@ -171,8 +112,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     } else if (stream.plan.training.fused_attention) {
         fused(stream, shape, piece);
     } else {
-        unfused(stream, shape, piece);
-        stream.value = stream.activation(shape.tokens() * shape.result_row());
+        shard_unfused_attention(stream, shape, heads_of(shape, stream), piece);
     }
     piece.input_bytes = shape.qkv_bytes();
     stream.apart.clear();

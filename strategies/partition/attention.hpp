@@ -1,6 +1,7 @@
 // The attention core's shape on one rank, for the files that shard it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "strategies/partition/sharder.hpp"
@@ -44,6 +45,16 @@ struct AttentionShape {
     /// The softmax's log-sum-exp, in fp32.
     [[nodiscard]] std::uint64_t lse_bytes() const { return tokens() * heads * 4; }
 };
+
+/// Queries, keys and values of a token are one packed row, or lie apart.
+struct AttentionHeads {
+    std::array<View, 3> views;
+    std::uint64_t row_stride;  ///< elements from one token to the next; 0: they lie apart, each contiguous
+};
+
+/// Attention by products, softmax and dropout of their own; leaves the stream its result.
+void shard_unfused_attention(LayerStream& stream, const AttentionShape& shape, const AttentionHeads& heads,
+                             Piece& piece);
 
 /// Of a layer's tokens; cross attention sees those of its second input.
 AttentionShape attention_shape(const models::AttentionCore& op, const LayerStream& stream);

@@ -92,7 +92,7 @@ private:
     Piece piece_;
     FlowBuilder::Weights weight_, bias_;
     std::vector<Launched> products_;
-    bool bias_later_ = false;          ///< the GELU behind it adds the bias
+    bool bias_later_ = false;          ///< the kernel behind it adds the bias
     bool cast_by_norm_ = false;        ///< the norm before it writes its input in fp8
     bool begins_branch_ = false;       ///< no norm stands before it
     ValueId added_to_ = no_value;      ///< what another product left, to which this one's is added
@@ -210,9 +210,7 @@ void LinearSharder::forward() {
     if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
     find_products();
     y_ = products_.front().y;
-    const auto* activation = stream_.next == nullptr ? nullptr : std::get_if<models::Activation>(stream_.next);
-    bias_later_ =
-        op_.bias && activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
+    bias_later_ = op_.bias && next_adds_bias(stream_);
     add(list, {.name = op_.name, .what = gemm_}, [&](const Launched& product) {
         Detail detail{{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, {}};
         Launch& launch = detail.launch;

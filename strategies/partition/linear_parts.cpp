@@ -27,4 +27,12 @@ std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& pl
     return {op.out_features};
 }
 
+bool next_adds_bias(const LayerStream& stream) {
+    if (stream.next == nullptr) return false;
+    if (const auto* sum = std::get_if<models::ResidualAdd>(stream.next))
+        return sum->dropout && stream.plan.training.kernel_fusion == KernelFusion::full;
+    const auto* activation = std::get_if<models::Activation>(stream.next);
+    return activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
+}
+
 }  // namespace orrery::strategies

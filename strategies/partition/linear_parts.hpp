@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/operators.hpp"
+#include "strategies/partition/sharder.hpp"
 #include "strategies/plan.hpp"
 
 namespace orrery::strategies {
@@ -16,5 +17,8 @@ bool makes_keys(const models::Linear& op);
 
 /// Their sizes, over all tensor ranks.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan);
+
+/// Whether the kernel behind a linear layer adds its bias: a GELU, or the dropout of a residual connection.
+bool next_adds_bias(const LayerStream& stream);
 
 }  // namespace orrery::strategies

@@ -54,7 +54,8 @@ struct LayerStream {
         ValueId queries = no_value, of_queries = no_value, of_keys = no_value, turned = no_value, plain = no_value,
                 values = no_value;
     } latent;
-    bool in_body = false;  ///< of a layer of the body: residual connections
+    bool in_body = false;        ///< of a layer of the body: residual connections
+    std::uint32_t dropouts = 0;  ///< of the layer so far
 
     /// How activations, weights and gradients of these lie in memory; and the sums of weights' gradients.
     [[nodiscard]] kernels::Format format() const { return kernels::format_of(in_memory(element)); }
@@ -74,6 +75,8 @@ struct LayerStream {
     [[nodiscard]] kernels::Pointwise on_residual(kernels::PointwiseKind kind, std::uint64_t cols) const {
         return {kind, residual_element, residual_tokens, residual_columns(cols)};
     }
+    /// Of the layer's next dropout: what its forward and its backward are told.
+    Launch next_dropout(DropoutSite::Of of);
     /// Goes over to the tokens of a sequence.
     void take(models::Sequence of);
     /// Tokens of one of that sequence which this rank holds.
@@ -147,6 +150,7 @@ std::uint64_t own_classes(const LayerStream& stream, std::uint64_t classes);
 void shard_split_classifier(LayerStream& stream, const models::Linear& op);
 void shard_attention(LayerStream& stream, const models::AttentionCore& op);
 void shard_rope(LayerStream& stream, const models::Rope& op);
+void shard_residual(LayerStream& stream, const models::ResidualAdd& op);
 void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op);
 void shard_state_mixer(LayerStream& stream, const models::StateMixer& op);
 /// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher

@@ -34,16 +34,6 @@ void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights&
             {.name = op.name + ".bias", .parts = {op.width}, .initial = Initial::zeros, .replicated = true}, op.width);
 }
 
-/// A dropout, its backward, and the sum of the residual connection, each by itself: TensorFlow draws numbers, compares,
-/// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
-void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t cols, bool biased) {
-    const Cells cells{stream.residual_element, stream.residual_tokens, cols};
-    add_casts(stream, piece, cells);
-    if (biased) add_passes(piece.forward, "bias", cells, 1, 0);
-    add_dropout(stream, piece, "dropout", cells);
-    add_passes(piece.forward, "residual", cells, 0, 1);
-}
-
 /// Mean, squared difference, mean, and the normalisation's product and sum, in fp32 (tf.nn.moments and
 /// tf.nn.batch_normalization behind tf.contrib.layers.layer_norm), with casts around them; backward, the gradients of
 /// each.
@@ -159,41 +149,6 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
     stream.layer.pieces.push_back(std::move(piece));
 }
 
-/// The sum takes the place of what the branch left, and so has its gradient.
-void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
-    Piece piece{.name = "residual add"};
-    const auto add = stream.on_residual(PointwiseKind::add, op.width);
-    const View sum{stream.value};
-    if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
-        separate_dropout_add(stream, piece, stream.residual_columns(op.width), op.bias);
-    } else if (op.dropout) {
-        piece.forward.push_back({"bias dropout add", stream.on_residual(PointwiseKind::bias_dropout_add, op.width)});
-        piece.backward.push_back(
-            {"bias dropout add backward", stream.on_residual(PointwiseKind::bias_dropout_add_backward, op.width)});
-    } else {
-        piece.forward.push_back({.name = "residual add", .what = add, .detail = {{sum, {stream.branch}, sum}}});
-    }
-    if (stream.branch != no_value) {
-        const View dx{stream.flow.gradient_of(stream.branch)}, second{stream.second_gradient};
-        View other{stream.flow.gradient_of(sum.value)};
-        const auto sum_of = [&](std::size_t index) -> auto& {
-            return stream.layer.pieces[index].backward.back().detail.operands;
-        };
-        if (second.given()) {
-            sum_of(stream.second_norm) = {second, other, second};
-            other = second;
-        }
-        sum_of(stream.branch_begin) = {dx, other, dx};
-    } else {  // it begins with experts, which no norm stands before
-        piece.backward.push_back({"sum branch gradients", add});
-    }
-    if (stream.partial != no_value) stream.layer.flow.complete = false;  // whose results are not added to it
-    stream.branch = stream.second_gradient = no_value;
-    piece.saved_bytes = op.dropout ? stream.residual_tokens * stream.residual_columns(op.width) : 0;  // the mask
-    piece.working_bytes = stream.residual_bytes(op.width);
-    stream.layer.pieces.push_back(std::move(piece));
-}
-
 }  // namespace
 
 LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Sequence of_sequence,
@@ -223,6 +178,12 @@ Launch LayerStream::into_gradients() const {
     Launch launch;
     launch.settings.accumulate = true;
     launch.settings.result = sum_dtype();
+    return launch;
+}
+
+Launch LayerStream::next_dropout(DropoutSite::Of of) {
+    Launch launch;
+    launch.dropout = {of, dropouts++};
     return launch;
 }
 

@@ -34,6 +34,7 @@ public:
 private:
     void parameters();
     void forward();
+    void drop();
     void backward();
     /// A stage that is not the first one has the words of tied logits, or holds a copy where they are looked up first.
     [[nodiscard]] bool lies_elsewhere() const {
@@ -52,6 +53,7 @@ private:
     bool elsewhere_;      ///< another layer holds the tables
     Piece piece_{.name = "embedding"};
     FlowBuilder::Weights words_, positions_;
+    ValueId summed_ = no_value;  ///< words, positions and token types
 };
 
 void EmbeddingSharder::parameters() {
@@ -89,13 +91,27 @@ void EmbeddingSharder::forward() {
              .what = over_rows(PointwiseKind::add),
              .detail = {{rows, {positions_.weight}, rows}, {.by_position = true, .sequence = stream_.sequence}}});
     if (op_.token_types > 0) list.push_back({"add token types", over_rows(PointwiseKind::add)});
-    if (op_.dropout) list.push_back({"dropout", over_rows(PointwiseKind::dropout)});
+    summed_ = stream_.value;
+    if (op_.dropout) drop();
+}
+
+/// Its mask is written forward, and read backward.
+void EmbeddingSharder::drop() {
+    const std::uint64_t elements = stream_.residual_tokens * stream_.residual_columns(op_.hidden);
+    const View x{summed_}, mask{stream_.flow.activation(Format::mask, elements)}, y{stream_.activation(elements)};
+    const Launch launch = stream_.next_dropout(DropoutSite::Of::residual);
+    piece_.forward.push_back(
+        {.name = "dropout", .what = over_rows(PointwiseKind::dropout), .detail = {{x, mask, y}, launch}});
+    piece_.backward.push_back(
+        {.name = "dropout backward",
+         .what = over_rows(PointwiseKind::dropout_backward),
+         .detail = {{{stream_.flow.gradient_of(y.value)}, mask, {stream_.flow.gradient_of(x.value)}}, launch}});
+    stream_.value = y.value;
 }
 
 void EmbeddingSharder::backward() {
     auto& list = piece_.backward;
-    const ValueId rows = stream_.flow.gradient_of(stream_.value);
-    if (op_.dropout) list.push_back({"dropout backward", over_rows(PointwiseKind::dropout_backward)});
+    const ValueId rows = stream_.flow.gradient_of(summed_);
     if (op_.positions > 0) {
         Work sum{.name = "position gradient",
                  .what = over_rows(PointwiseKind::add),

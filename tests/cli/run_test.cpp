@@ -140,6 +140,33 @@ TEST_F(RunTest, ExpertsLearnTheSameOnEveryMesh) {
                      {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"}});
 }
 
+/// Masks are of the model's elements, whichever rank holds them, and drawn again where a forward runs again.
+TEST_F(RunTest, DropoutsLearnTheSameOnEveryMesh) {
+    const Words drops{"--set", "training.dropout=0.1"};
+    expect_the_same(tiny, drops,
+                    {{"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"},
+                     {"--set", "strategy.data=2", "--set", "strategy.recompute=full"},
+                     {"--set", "strategy.pipeline=2"}});
+    const std::vector<double> dropped = losses_of(tiny, "6", drops);
+    EXPECT_EQ(dropped, losses_of(tiny, "6", drops)) << "a run repeats itself";
+    EXPECT_GT(std::abs(dropped.front() - losses_of(tiny, "6", {}).front()), 1e-4);
+    const Result shared = orrery({"run", tiny, "--set", "training.dropout=0.1", "--set", "strategy.context=2"});
+    EXPECT_EQ(shared.exit, 2);
+    EXPECT_NE(shared.err.find("/training/dropout"), std::string::npos) << shared.err;
+    EXPECT_NE(shared.err.find("hint:"), std::string::npos) << shared.err;
+}
+
+/// By products, softmax and dropout of their own: what fused attention learns.
+TEST_F(RunTest, AttentionThatIsNotFusedLearnsTheSame) {
+    const Words unfused{"--set", "training.fused_attention=false"};
+    expect_the_same(tiny, {"--set", "training.dropout=0.1"},
+                    {unfused,
+                     {"--set", "training.fused_attention=false", "--set", "strategy.tensor=2"},
+                     {"--set", "training.fused_attention=false", "--set", "strategy.recompute=selective"}});
+    const Json apart = run(unfused);
+    EXPECT_NE(apart.dump().find("attention scores dgrad queries"), std::string::npos);
+}
+
 constexpr const char* tiny_t5 = "scenarios/t5-tiny-cpu.json";
 
 TEST_F(RunTest, AnEncoderAndADecoderLearnTheSameOnEveryMesh) {
@@ -236,9 +263,8 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
                                                       {"--steps", "1"},
                                                       {"--hosts", folder_ / "absent"},
                                                       {"--hosts", hosts},
-                                                      {"--set", "training.dropout=0.1"},
                                                       {"--set", "training.precision=fp8"},
-                                                      {"--set", "training.fused_attention=false"},
+                                                      {"--set", "training.kernel_fusion=operators"},
                                                       {"--data", folder_ / "absent"},
                                                       {"--device", "cpu:none"}};
     for (const auto& more : cases) {

@@ -123,6 +123,16 @@ Plan tensor_and_pipeline() {
     return plan;
 }
 
+/// Two tensor ranks draw their parts of the same masks, once more in the backward.
+Plan dropouts() {
+    Plan plan = tensor_parallel();
+    plan.model = wide(small_gpt()).model;
+    plan.model.dropout = 0.2;
+    plan.strategy.recompute = strategies::Recompute::full;
+    plan.training.fused_attention = false;
+    return plan;
+}
+
 class EmulatedRanks : public testing::TestWithParam<Case> {
 protected:
     static Plan plan() {
@@ -156,7 +166,8 @@ TEST_P(EmulatedRanks, TrainAsTheReferenceInEveryOrder) {
 const Case cases[]{{"Tensor", [](Plan& p) { p = tensor_parallel(); }},
                    {"Pipeline", [](Plan& p) { p = pipeline(); }},
                    {"Data", [](Plan& p) { p = data_parallel(); }},
-                   {"TensorAndPipeline", [](Plan& p) { p = tensor_and_pipeline(); }}};
+                   {"TensorAndPipeline", [](Plan& p) { p = tensor_and_pipeline(); }},
+                   {"Dropouts", [](Plan& p) { p = dropouts(); }}};
 
 INSTANTIATE_TEST_SUITE_P(Plans, EmulatedRanks, testing::ValuesIn(cases),
                          [](const auto& instance) { return std::string(instance.param.name); });

@@ -20,6 +20,18 @@ TEST_F(GpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embedding
 TEST_F(GpuSettings, BatchedProductsAddABiasEach) { settings_checks::batched_products_add_a_bias_each(gpu()); }
 TEST_F(GpuSettings, GatesTakeGivenExperts) { settings_checks::gates_take_given_experts(gpu()); }
 TEST_F(GpuSettings, TokensHaveAnyNumberOfCopies) { settings_checks::tokens_have_any_number_of_copies(gpu()); }
+TEST_F(GpuSettings, DropoutsDrawTheMaskTheyAreGiven) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16})
+        settings_checks::dropouts_draw_the_mask_they_are_given(gpu(), dtype);
+}
+TEST_F(GpuSettings, AttentionDropsProbabilities) { settings_checks::attention_drops_probabilities(gpu()); }
+TEST_F(GpuSettings, AttentionTakesItsHeadsApart) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
+        settings_checks::products_take_heads_inside_rows(gpu(), dtype);
+        settings_checks::softmax_leaves_out_what_queries_do_not_see(gpu(), dtype);
+        settings_checks::heads_and_tokens_change_places(gpu(), dtype);
+    }
+}
 TEST_F(GpuSettings, HalfProductsAccumulateAndAddABias) {
     for (const Dtype half : {Dtype::bf16, Dtype::fp16})
         settings_checks::half_products_accumulate_and_add_a_bias(gpu(), half);

@@ -100,6 +100,29 @@ TEST_F(GpuTraining, TrainsExpertsAsTheReference) {
     }
 }
 
+TEST_F(GpuTraining, TrainsUnfusedAttentionAsTheReference) {
+    for (Plan plan : {gpt(), llama()})
+        for (const double rate : {0.0, 0.2}) {
+            SCOPED_TRACE(plan.model.name);
+            plan.training.fused_attention = false;
+            plan.model.dropout = rate;
+            expect_the_reference(plan, 5e-5);
+            plan.strategy.recompute = Recompute::selective;
+            expect_the_reference(plan, 5e-5);
+        }
+}
+
+/// Dropouts draw the reference's masks, behind a recomputation again.
+TEST_F(GpuTraining, TrainsDropoutsAsTheReference) {
+    for (Plan plan : {gpt(), llama()}) {
+        SCOPED_TRACE(plan.model.name);
+        plan.model.dropout = 0.2;
+        expect_the_reference(plan, 5e-5);
+        plan.strategy.recompute = Recompute::full;
+        expect_the_reference(plan, 5e-5);
+    }
+}
+
 /// Operands of products keep 11 bits of their fractions: 5e-4 each.
 TEST_F(GpuTraining, FollowsTheReferenceInTf32) {
     Plan plan = gpt();
@@ -118,6 +141,10 @@ TEST_F(GpuTraining, FollowsTheReferenceInBf16) {
             plan.training.precision = {kernels::Dtype::bf16, sums};
             RunSettings settings = fast();
             settings.adam.rate = 5e-4;
+            expect_the_reference(plan, 2e-3, settings);
+            plan.model.dropout = 0.1;
+            expect_the_reference(plan, 2e-3, settings);
+            plan.training.fused_attention = false;
             expect_the_reference(plan, 2e-3, settings);
         }
 }

@@ -17,6 +17,16 @@ void batched_products_add_a_bias_each(Device& device);
 void gates_take_given_experts(Device& device);
 void tokens_have_any_number_of_copies(Device& device);
 
+// dropout_checks.cpp
+void dropouts_draw_the_mask_they_are_given(Device& device, Dtype dtype);
+void attention_drops_probabilities(Device& device, Attention attention);
+void attention_drops_probabilities(Device& device);  ///< in every format
+
+// head_checks.cpp
+void products_take_heads_inside_rows(Device& device, Dtype dtype);
+void softmax_leaves_out_what_queries_do_not_see(Device& device, Dtype dtype);
+void heads_and_tokens_change_places(Device& device, Dtype dtype);
+
 // In bf16 (half_checks.cpp).
 void half_products_accumulate_and_add_a_bias(Device& device, Dtype half);
 void sums_of_half_operands_land_in_either_format(Device& device, Dtype half);

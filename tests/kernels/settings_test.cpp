@@ -24,6 +24,18 @@ TEST_F(CpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embedding
 TEST_F(CpuSettings, BatchedProductsAddABiasEach) { settings_checks::batched_products_add_a_bias_each(*device_); }
 TEST_F(CpuSettings, GatesTakeGivenExperts) { settings_checks::gates_take_given_experts(*device_); }
 TEST_F(CpuSettings, TokensHaveAnyNumberOfCopies) { settings_checks::tokens_have_any_number_of_copies(*device_); }
+TEST_F(CpuSettings, DropoutsDrawTheMaskTheyAreGiven) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16})
+        settings_checks::dropouts_draw_the_mask_they_are_given(*device_, dtype);
+}
+TEST_F(CpuSettings, AttentionDropsProbabilities) { settings_checks::attention_drops_probabilities(*device_); }
+TEST_F(CpuSettings, AttentionTakesItsHeadsApart) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
+        settings_checks::products_take_heads_inside_rows(*device_, dtype);
+        settings_checks::softmax_leaves_out_what_queries_do_not_see(*device_, dtype);
+        settings_checks::heads_and_tokens_change_places(*device_, dtype);
+    }
+}
 TEST_F(CpuSettings, HalfProductsAccumulateAndAddABias) {
     for (const Dtype half : {Dtype::bf16, Dtype::fp16})
         settings_checks::half_products_accumulate_and_add_a_bias(*device_, half);

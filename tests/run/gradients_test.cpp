@@ -79,6 +79,11 @@ TEST(FiniteDifferencesOf, AgreeInOtherLayers) {
     for (const models::ModelSpec& spec : {small_t5(), small_megatron_t5()}) specs.push_back(spec);
     for (const models::ModelSpec& spec : {small_latent(), small_latent_lite(), small_latent_experts()})
         specs.push_back(spec);
+    for (models::ModelSpec spec : {small_gpt(), small_llama()}) {
+        spec.name += " with dropouts";
+        spec.dropout = 0.3;
+        specs.push_back(spec);
+    }
     for (models::ModelSpec& spec : specs) {
         SCOPED_TRACE(spec.name);
         spec.layers = 2;

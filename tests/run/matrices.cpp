@@ -55,6 +55,15 @@ M Tape::plus_row(const M& x, const M& row) {
     return y;
 }
 
+M Tape::times(const M& x, const std::vector<double>& factors) {
+    const M y = fresh(x->rows, x->cols);
+    for (std::size_t i = 0; i < factors.size(); ++i) y->value[i] = factors[i] * x->value[i];
+    backward_.emplace_back([x, y, factors] {
+        for (std::size_t i = 0; i < factors.size(); ++i) x->gradient[i] += factors[i] * y->gradient[i];
+    });
+    return y;
+}
+
 M Tape::layernorm(const M& x, const M& gamma, const M& beta) { return norm(x, gamma, beta); }
 M Tape::rmsnorm(const M& x, const M& gamma) { return norm(x, gamma, nullptr); }
 

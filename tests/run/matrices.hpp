@@ -33,6 +33,8 @@ struct Heads {
     /// Added to the score of query i and key j: an element of row bucket(j - i); null: nothing is. [buckets, heads]
     M bias = nullptr;
     std::function<std::size_t(std::ptrdiff_t)> bucket = nullptr;
+    /// What the probability of a head, query and key is multiplied by where it weighs values; null: 1.
+    std::function<double(std::size_t head, std::size_t query, std::size_t key)> factor = nullptr;
 };
 
 /// Square windows that move over square images.
@@ -47,6 +49,7 @@ public:
     M product(const M& x, const M& weight);  ///< x W^T, W [outputs, inputs]
     M plus(const M& a, const M& b);
     M plus_row(const M& x, const M& row);
+    M times(const M& x, const std::vector<double>& factors);  ///< element by element
     M layernorm(const M& x, const M& gamma, const M& beta);
     M rmsnorm(const M& x, const M& gamma);
     M applied(const M& x, const Curve& f);

@@ -79,6 +79,9 @@ struct Shape {
     [[nodiscard]] std::size_t bias(std::size_t i, std::size_t j, std::size_t h) const {
         return of.bucket(static_cast<std::ptrdiff_t>(j) - static_cast<std::ptrdiff_t>(i)) * of.heads + h;
     }
+    [[nodiscard]] double factor(std::size_t h, std::size_t i, std::size_t j) const {
+        return of.factor ? of.factor(h, i, j) : 1;
+    }
     [[nodiscard]] double scale() const { return 1 / std::sqrt(static_cast<double>(dim)); }
     [[nodiscard]] double score(std::size_t i, std::size_t j, std::size_t h) const {
         double dot = 0;
@@ -91,7 +94,9 @@ struct Shape {
         for (std::size_t j = first(i); j < last(i); ++j) total += p[j] = std::exp(score(i, j, h));
         for (std::size_t j = first(i); j < last(i); ++j) {
             p[j] /= total;
-            for (std::size_t d = 0; d < value_dim; ++d) y->value[result(i, h) + d] += p[j] * v->value[value(j, h) + d];
+            const double weight = p[j] * factor(h, i, j);
+            for (std::size_t d = 0; d < value_dim; ++d)
+                y->value[result(i, h) + d] += weight * v->value[value(j, h) + d];
         }
     }
     void backward(std::size_t i, std::size_t h, const double* p) const {
@@ -99,9 +104,10 @@ struct Shape {
         std::vector<double> dp(k->rows);
         double mean = 0;
         for (std::size_t j = first(i); j < last(i); ++j) {
+            const double by = factor(h, i, j);
             for (std::size_t d = 0; d < value_dim; ++d) {
-                dp[j] += dy[d] * v->value[value(j, h) + d];
-                v->gradient[value(j, h) + d] += p[j] * dy[d];
+                dp[j] += by * dy[d] * v->value[value(j, h) + d];
+                v->gradient[value(j, h) + d] += by * p[j] * dy[d];
             }
             mean += p[j] * dp[j];
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,17 @@ protected:
     M normed(Tape& tape, const M& x, const std::string& name);
     M applied(Tape& tape, const M& x, const std::string& name);
     M activated(Tape& tape, const M& x);
+
+    /// Of one part of a step in one of its layers, whose dropouts are counted as they are met: what an element of the
+    /// dropout is multiplied by. element: among all of the step's at that site.
+    struct Dropouts {
+        std::uint32_t step = 0;
+        std::int32_t layer = 0;  ///< -1: the embedding
+        std::uint32_t met = 0;
+    };
+    [[nodiscard]] std::function<double(std::uint64_t element)> next_mask(Dropouts& at) const;
+    /// Of rows from `first` on of the residual stream of all sequences of a step.
+    M dropped(Tape& tape, const M& x, Dropouts& at, std::uint64_t first) const;
 
     strategies::Plan plan_;
     const models::ModelSpec& spec_;

@@ -38,6 +38,10 @@ private:
 
     Tokens tokens_;
     std::size_t first_token_ = 0;  ///< of the sequence, counted over the step's global batch
+    Dropouts dropouts_;            ///< of the layer at hand
+    /// What a dropout leaves of a branch, or of words and positions.
+    M dropped(Tape& tape, const M& x) { return ReferenceModel::dropped(tape, x, dropouts_, first_token_); }
+    void drop_scores(Heads& heads, std::size_t seq);
 };
 
 Transformer::Transformer(const strategies::Plan& plan, const RunSettings& settings)
@@ -98,6 +102,8 @@ M Transformer::loss(Tape& tape, std::uint32_t step, std::uint32_t sample) {
     const std::vector<std::int32_t> targets(sequence.begin() + 1, sequence.end());
     M x = tape.rows_of(get("embedding.words"), ids);
     if (learned()) x = tape.plus(x, tape.first_rows(get("embedding.positions"), ids.size()));
+    dropouts_ = {step, -1};
+    x = dropped(tape, x);
     if (spec_.embedding_norm) x = normed(tape, x, "embedding_norm");
     for (std::uint32_t l = 0; l < spec_.layers; ++l) x = block(tape, x, l);
     if (!spec_.post_norm) x = normed(tape, x, "final_norm");
@@ -108,6 +114,7 @@ M Transformer::loss(Tape& tape, std::uint32_t step, std::uint32_t sample) {
 }
 
 M Transformer::block(Tape& tape, const M& x, std::uint32_t layer) {
+    dropouts_ = {dropouts_.step, static_cast<std::int32_t>(layer)};
     const std::string at = "layer." + std::to_string(layer) + ".";
     const bool before = spec_.input_norm && !spec_.post_norm;
     const M input = before ? normed(tape, x, at + "attention_norm") : x;
@@ -115,14 +122,22 @@ M Transformer::block(Tape& tape, const M& x, std::uint32_t layer) {
     if (spec_.output_norm) a = normed(tape, a, at + "attention_output_norm");
     if (spec_.parallel_residual) {
         const M other = spec_.shared_norm ? input : normed(tape, x, at + "mlp_norm");
-        return tape.plus(x, tape.plus(a, feed_forward(tape, other, at)));
+        return tape.plus(x, dropped(tape, tape.plus(a, feed_forward(tape, other, at))));
     }
-    M middle = tape.plus(x, a);
+    M middle = tape.plus(x, dropped(tape, a));
     if (spec_.post_norm) middle = normed(tape, middle, at + "attention_norm");
     M b = feed_forward(tape, before ? normed(tape, middle, at + "mlp_norm") : middle, at);
     if (spec_.output_norm) b = normed(tape, b, at + "mlp_output_norm");
-    const M sum = tape.plus(middle, b);
+    const M sum = tape.plus(middle, dropped(tape, b));
     return spec_.post_norm ? normed(tape, sum, at + "mlp_norm") : sum;
+}
+
+void Transformer::drop_scores(Heads& heads, std::size_t seq) {
+    if (spec_.dropout == 0 || spec_.hidden_dropout_alone) return;
+    const std::size_t before = first_token_ * spec_.heads * seq;  // of the sequences before
+    heads.factor = [=, mask = next_mask(dropouts_)](std::size_t head, std::size_t query, std::size_t key) {
+        return mask(before + (head * seq + query) * seq + key);
+    };
 }
 
 /// Over heads of head_dim, or over all of them.
@@ -145,9 +160,9 @@ M Transformer::attention(Tape& tape, const M& x, std::uint32_t layer, const std:
         q = tape.rope(q, spec_.heads, spec_.head_dim);
         k = tape.rope(k, spec_.kv_heads, spec_.head_dim);
     }
-    return tape.attention(
-        q, k, tape.columns(packed, queries + keys, keys),
-        {spec_.heads, spec_.kv_heads, spec_.causal, spec_.has_window(layer) ? spec_.attention_window : 0});
+    Heads heads{spec_.heads, spec_.kv_heads, spec_.causal, spec_.has_window(layer) ? spec_.attention_window : 0};
+    drop_scores(heads, x->rows);
+    return tape.attention(q, k, tape.columns(packed, queries + keys, keys), heads);
 }
 
 /// The last columns of each of `count` heads, [tokens, count head_dim], rotated.
@@ -176,8 +191,10 @@ M Transformer::latent_attention(Tape& tape, const M& x, const std::string& at) {
     for (std::size_t r = 0; r < x->rows; ++r) repeated.insert(repeated.end(), heads, static_cast<std::int32_t>(r));
     const M own = tape.in_rows_of(tape.columns(kv, 0, heads * plain()), plain());
     const M k = tape.in_rows_of(tape.beside(own, tape.rows_of(shared, repeated)), heads * spec_.head_dim);
+    Heads of{heads, heads, spec_.causal};
+    drop_scores(of, x->rows);
     return tape.attention(rotated_part(tape, q, heads), k, tape.columns(kv, heads * plain(), heads * spec_.v_head_dim),
-                          {heads, heads, spec_.causal});
+                          of);
 }
 
 M Transformer::feed_forward(Tape& tape, const M& x, const std::string& at) {

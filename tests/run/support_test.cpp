@@ -75,6 +75,25 @@ TEST(Support, NamesMicroBatchesThatExpertsShare) {
 
 TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable())); }
 
+TEST(Support, TakesUnfusedAttention) {
+    Plan plan = executable();
+    plan.training.fused_attention = false;
+    EXPECT_NO_THROW(require_executable(plan));
+    plan.model.dropout = 0.1;
+    EXPECT_NO_THROW(require_executable(plan));
+}
+
+/// Of hidden states on context ranks too, of attention not.
+TEST(Support, TakesDropouts) {
+    Plan plan = executable();
+    plan.model.dropout = 0.1;
+    EXPECT_NO_THROW(require_executable(plan));
+    plan.strategy.context = 2;
+    EXPECT_THROW(require_executable(plan), Error);
+    plan.model.hidden_dropout_alone = true;
+    EXPECT_NO_THROW(require_executable(plan));
+}
+
 const Refusal image_cases[]{
     {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
     {"/model/name",
@@ -97,7 +116,6 @@ const Refusal image_cases[]{
 };
 
 const Refusal model_cases[]{
-    {"/training/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
     {"/model/type_vocab_size", [](Plan& p) { p.model.token_types = 2; }},
     {"/model/output_norm", [](Plan& p) { p.model.parallel_residual = p.model.output_norm = true; }},
     {"/model/num_experts",
@@ -126,7 +144,6 @@ const Refusal model_cases[]{
      }},
     {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
-    {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
     {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
     {"/training/memory_format", [](Plan& p) { p.training.memory_format = strategies::MemoryFormat::channels_first; }},
     {"/training/software",
@@ -155,6 +172,26 @@ const Refusal model_cases[]{
      [](Plan& p) {
          with_experts(p);
          p.training.seq = 7;
+     }},
+};
+
+const Refusal dropout_cases[]{
+    {"/training/dropout",
+     [](Plan& p) {
+         p.model = small_t5();
+         p.model.dropout = 0.1;
+         p.training.decoder_seq = 8;
+     }},
+    {"/training/dropout",
+     [](Plan& p) {
+         p.model.dropout = 0.1;
+         p.strategy.context = 2;
+     }},
+    {"/training/kernel_fusion", [](Plan& p) { p.training.kernel_fusion = strategies::KernelFusion::operators; }},
+    {"/training/fused_attention",
+     [](Plan& p) {
+         p.model = small_t5();
+         p.training.fused_attention = false;
      }},
 };
 
@@ -258,6 +295,7 @@ void expect_refused(const Refusal& one) {
 
 TEST(Support, RefusesByKey) {
     for (const Refusal& one : model_cases) expect_refused(one);
+    for (const Refusal& one : dropout_cases) expect_refused(one);
     for (const Refusal& one : image_cases) expect_refused(one);
     for (const Refusal& one : strategy_cases) expect_refused(one);
     for (const Refusal& one : offload_cases) expect_refused(one);

@@ -74,6 +74,13 @@ TEST(WithoutFlushes, TwoVersionsOfWeightsAreAStepLate) {
     }
 }
 
+/// Every step of the one program draws its own masks.
+TEST(WithoutFlushes, DropoutsAreOfTheirStep) {
+    Plan plan = without_flushes(ScheduleKind::pipedream_2bw, 2);
+    plan.model.dropout = 0.2;
+    expect_the_reference(plan, one_step_late);
+}
+
 TEST(WithoutFlushes, AsManyMicroBatchesAsStages) {
     Plan plan = without_flushes(ScheduleKind::pipedream_2bw, 4);
     plan.training.micro_batch = 2;

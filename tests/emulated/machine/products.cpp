@@ -30,7 +30,8 @@ struct Matrix {
         return formats.at(type);
     }
     [[nodiscard]] std::size_t bytes() const {
-        return (static_cast<std::size_t>(stride) * static_cast<std::size_t>(batch - 1) + rows * cols) *
+        return (static_cast<std::size_t>(stride) * static_cast<std::size_t>(batch - 1) +
+                static_cast<std::size_t>(leading) * (cols - 1) + rows) *
                kernels::size_of(format());
     }
 };
@@ -171,7 +172,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, std::uint64_t rows,
                                           std::uint64_t cols, std::int64_t leading) {
     *layout = new orrery::emulated::Matrix{type, rows, cols, leading};
-    return static_cast<std::uint64_t>(leading) == rows ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+    return static_cast<std::uint64_t>(leading) >= rows ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which,
