@@ -8,6 +8,7 @@
 #include "base/overloaded.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/caches.hpp"
+#include "sim/narrow_kernels.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::sim {
@@ -114,7 +115,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
         const Launches launches =
             routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, launch) : Launches{};
-        const double alone = caches.seconds(estimate) * scale;
+        const double alone =
+            caches.seconds(estimate) * scale * narrow_seconds_share(kernel, plan, gpu.compute_capability);
         const double summed = accumulation_seconds(kernel, alone, plan, gpu.compute_capability, predictor);
         kernels_.push_back({alone + summed + gap_, estimate.extrapolated, estimate.derived, launches,
                             std::holds_alternative<kernels::Gemm>(kernel)});
