@@ -6,6 +6,7 @@
 #include "strategies/partition/expert_bias.hpp"
 #include "strategies/partition/expert_clamp.hpp"
 #include "strategies/partition/expert_dispatch.hpp"
+#include "strategies/partition/expert_padding.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -301,6 +302,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));
     if (apart) add_expert_bias(plan_, shapes_, op_.width(), piece);
     stream_.layer.flow.complete = stream_.layer.flow.complete && !apart;
+    if (pads_experts_apart(plan_)) add_expert_padding(stream_, shapes_, op_.width(), up, piece);
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
