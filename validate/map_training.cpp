@@ -116,9 +116,10 @@ bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu)
                                   ? (row.flag("switches.cuda_graph").value_or(false) ? "on" : "none")
                                   : row.words("switches.cuda_graph");
     const std::string implementation = row.words("switches.cuda-graph-impl");
-    // Of routers alone, or of MLPs alone (cuda_graph_scope): the rest of a layer is launched one by one.
+    // Of MLPs alone (cuda_graph_scope): the rest of a layer is launched one by one.
     const std::string scope = row.words("switches.cuda-graph-scope");
-    if (!scope.empty() && !contains(scope, "attn") && !contains(scope, "mamba") && !contains(scope, "full"))
+    if (!scope.empty() && !contains(scope, "moe_router") && !contains(scope, "attn") && !contains(scope, "mamba") &&
+        !contains(scope, "full"))
         return false;
     const auto on = [](const std::string& words) { return !words.empty() && words != "none" && words != "off"; };
     if (graph.empty() && implementation.empty()) return usual_cuda_graph(row, software, gpu);

@@ -222,7 +222,8 @@ TEST(ExpertParallel, BiasesBehindTransformerEngineAreAddedExpertByExpert) {
         std::map<Phase, double> bytes, count, plain;
         for (const Program& block : step.blocks)
             for (const Op& op : block.ops)
-                if (const auto* compute = std::get_if<Compute>(&op.what)) {
+                if (const auto* compute = std::get_if<Compute>(&op.what);
+                    compute != nullptr && step.names[op.label.name] != "router operators") {
                     bytes[op.label.phase] += kernels::bytes(step.kernels[compute->kernel]);
                     ++count[op.label.phase];
                     plain[op.label.phase] += op.label.plain;
@@ -247,6 +248,30 @@ TEST(ExpertParallel, BiasesBehindTransformerEngineAreAddedExpertByExpert) {
     EXPECT_EQ(kernels_of(megatron_lm), kernels_of(transformer_engine)) << "neither biases nor clamps";
 }
 
+/// 31 kernels around a router, 17 where the exchange counts for itself; two are works of their own.
+TEST(ExpertParallel, RoutersHaveOperatorsBesideTheirProductAndGate) {
+    Plan plan = moe_plan();
+    const auto operators = [&] {
+        const StepProgram step = build(plan);
+        std::map<Phase, std::ptrdiff_t> most;
+        for (const Program& block : step.blocks) {
+            std::map<Phase, std::ptrdiff_t> found;
+            for (const Op& op : block.ops)
+                if (step.names[op.label.name] == "router operators") {
+                    ++found[op.label.phase];
+                    EXPECT_TRUE(op.label.plain && !op.label.routed);
+                }
+            for (const auto& [phase, count] : found) most[phase] = std::max(most[phase], count);
+        }
+        return most;
+    };
+    EXPECT_TRUE(operators().empty()) << "counted under Transformer Engine";
+    plan.training.software = hardware::Software::transformer_engine;
+    EXPECT_EQ(operators(), (std::map<Phase, std::ptrdiff_t>{{Phase::forward, 18}}));
+    plan.strategy.dispatcher = Dispatcher::flex;
+    EXPECT_EQ(operators(), (std::map<Phase, std::ptrdiff_t>{{Phase::forward, 9}}));
+}
+
 /// Fp8Padding and Fp8Unpadding around the experts, forward and backward: four copies of all rows.
 TEST(ExpertParallel, NarrowProductsHaveTheirRowsPaddedByCopies) {
     Plan plan = moe_plan();
@@ -257,7 +282,7 @@ TEST(ExpertParallel, NarrowProductsHaveTheirRowsPaddedByCopies) {
         for (const Program& block : step.blocks)
             for (const Op& op : block.ops)
                 if (const auto* compute = std::get_if<Compute>(&op.what);
-                    compute != nullptr && op.label.name.find("pad experts") != std::string::npos)
+                    compute != nullptr && step.names[op.label.name].find("pad experts") != std::string::npos)
                     bytes[op.label.phase] += kernels::bytes(step.kernels[compute->kernel]);
         return bytes;
     };
