@@ -3,6 +3,6 @@
 
 namespace orrery::hardware {
 
-inline constexpr int volta = 70, ampere = 80, hopper = 90, blackwell = 100;
+inline constexpr int volta = 70, ampere = 80, hopper = 90, blackwell = 100, blackwell_ultra = 103;
 
 }  // namespace orrery::hardware

@@ -8,6 +8,7 @@
 #include "base/overloaded.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/caches.hpp"
+#include "sim/narrow_kernels.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::sim {
@@ -30,7 +31,17 @@ bool has(const StepProgram& step) {
 }
 
 /// What a kernel belongs to.
-enum class Belongs : std::uint8_t { layer, experts, framework };
+enum class Belongs : std::uint8_t { layer, experts, router, framework };
+
+/// Whether a graph of that scope replays it.
+bool is_recorded(strategies::CudaGraphScope scope, Belongs to) {
+    switch (scope) {
+        case strategies::CudaGraphScope::full_iteration: break;
+        case strategies::CudaGraphScope::outside_experts: return to == Belongs::layer || to == Belongs::router;
+        case strategies::CudaGraphScope::routers: return to == Belongs::router;
+    }
+    return true;
+}
 
 /// Of the host, for one kernel, by its way. Filling what it allocates is one more kernel, which PyTorch dispatches.
 /// Transformer Engine has layers; optimizers and what stands between its modules are PyTorch's.
@@ -38,14 +49,13 @@ EnumTable<hardware::Way, double> dispatch_seconds(const strategies::Training& tr
                                                   const calibrate::Predictor& predictor, Belongs to) {
     using hardware::Software;
     using hardware::Way;
-    const bool in_graph =
-        to == Belongs::layer || training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration;
-    if (training.cuda_graph && in_graph) return {0, 0, 0};
+    if (training.cuda_graph && is_recorded(training.cuda_graph_scope, to)) return {0, 0, 0};
     const double launch = predictor.constant("launch_seconds");
     const auto of = [&](Software software, Way way) {
         return hardware::dispatch_seconds(software, gpu.host, launch, way);
     };
-    const bool plain = to == Belongs::framework && training.software == Software::transformer_engine;
+    const bool plain =
+        (to == Belongs::framework || to == Belongs::router) && training.software == Software::transformer_engine;
     const auto each = [&](Way way) {
         return of(plain ? Software::megatron_lm : training.software, way) +
                (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm, way) : 0);
@@ -97,6 +107,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::layer)),
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
+      router_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::router)),
       plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
       looped_product_(looped_product_seconds(predictor.constant("launch_seconds"))),
       looped_message_(looped_message_seconds(predictor.constant("launch_seconds"))),
@@ -114,7 +125,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
         const Launches launches =
             routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, launch) : Launches{};
-        const double alone = caches.seconds(estimate) * scale;
+        const double alone =
+            caches.seconds(estimate) * scale * narrow_seconds_share(kernel, plan, gpu.compute_capability);
         const double summed = accumulation_seconds(kernel, alone, plan, gpu.compute_capability, predictor);
         kernels_.push_back({alone + summed + gap_, estimate.extrapolated, estimate.derived, launches,
                             std::holds_alternative<kernels::Gemm>(kernel)});
@@ -197,7 +209,8 @@ double Costs::dispatch(const Op& op) const {
     const hardware::Way way = way_of(op.label.phase);
     if (op.label.phase == strategies::Phase::optimizer && is_product(op))
         return plain_dispatch_[way] / strategies::plain_kernels_per_dispatch;
-    if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_[way];
+    if (op.label.phase == strategies::Phase::optimizer) return plain_dispatch_[way];
+    if (op.label.plain) return op.label.routed ? plain_dispatch_[way] : router_dispatch_[way];
     if (op.label.looped)
         return std::min(dispatch_[way], std::holds_alternative<Compute>(op.what) ? looped_product_ : looped_message_);
     return op.label.routed ? routed_dispatch_[way] : dispatch_[way];

@@ -148,10 +148,10 @@ public:
         return run(block, times, device, host, spans,
                    [](std::uint32_t /*number*/, const Issued& /*issued*/) { return true; });
     }
-    /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph; an
-    /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
-    /// the layers; a product of an update (Muon's) is one plain kernel. What an engine's loop hands out (Label::looped)
-    /// costs a turn of it.
+    /// Seconds of the host for an operation that is no call: those on routed tokens, or all but a router's
+    /// operators, may stay out of a CUDA graph; an update and operators that layers leave to the framework
+    /// (Label::plain) are the framework's own, whoever wrote the layers; a product of an update (Muon's) is one plain
+    /// kernel. What an engine's loop hands out (Label::looped) costs a turn of it.
     [[nodiscard]] double dispatch(const strategies::Op& op) const;
     /// The same with all of its launches, the first of which dispatch() counts.
     [[nodiscard]] HandOut hand_out(const strategies::Op& op) const {
@@ -213,7 +213,7 @@ private:
                      double>
         collectives_;  // seconds
     double gap_;
-    EnumTable<hardware::Way, double> dispatch_, routed_dispatch_, plain_dispatch_;
+    EnumTable<hardware::Way, double> dispatch_, routed_dispatch_, router_dispatch_, plain_dispatch_;
     double looped_product_, looped_message_, slowdown_;
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;

@@ -145,8 +145,7 @@ void check_dense(const Plan& plan) {
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint,
                Source::megatron_config);
     if (plan.training.cuda_graph_scope != CudaGraphScope::full_iteration)
-        refuse("/training/cuda_graph_scope", "outside_experts, but the model has no experts", hint,
-               Source::megatron_config);
+        refuse("/training/cuda_graph_scope", "given, but the model has no experts", hint, Source::megatron_config);
     if (plan.training.pad_to_capacity)
         refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint,
                Source::megatron_config);

@@ -14,6 +14,7 @@ namespace orrery::strategies {
 enum class CudaGraphScope : std::uint8_t {
     full_iteration,   ///< every kernel of a step
     outside_experts,  ///< attn, moe_router, moe_preprocess: all but what works on routed tokens, whose number varies
+    routers,          ///< moe_router, moe_preprocess: operators beside a router's product and gate, and nothing else
 };
 
 /// Formats whose operands are cast from 16 bits before each product.

@@ -19,7 +19,8 @@ constexpr double max_batch = 1 << 24;  // sequences
 constexpr double max_seq = 1 << 22;    // tokens
 
 constexpr std::array graph_scopes{word("full_iteration", CudaGraphScope::full_iteration),
-                                  word("outside_experts", CudaGraphScope::outside_experts)};
+                                  word("outside_experts", CudaGraphScope::outside_experts),
+                                  word("routers", CudaGraphScope::routers)};
 static_assert(graph_scopes.size() == enumerators<CudaGraphScope>);
 constexpr std::array optimizers{word("adam", Optimizer::adam),         word("sgd", Optimizer::sgd),
                                 word("momentum", Optimizer::momentum), word("lion", Optimizer::lion),
@@ -152,7 +153,7 @@ constexpr std::array of_training{
         .others = {megatron("enable_cuda_graph")}}),
     field<&Training::cuda_graph_scope>({.name = "cuda_graph_scope", .words = graph_scopes,
         .help = "What a CUDA graph replays; outside_experts: all but what works on routed tokens (Megatron-LM's attn, "
-                "moe_router and moe_preprocess).",
+                "moe_router and moe_preprocess); routers: operators of routers alone (moe_router, moe_preprocess).",
         .origin = "Megatron-LM"}),
     field<&Training::permute_fusion>({.name = "moe_permute_fusion",
         .help = "Tokens are copied to experts and back by kernels of their own, not by PyTorch's indexing.",

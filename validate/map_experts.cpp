@@ -97,7 +97,10 @@ bool fuses_permutation(const Row& row, Software software) {
 strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& model) {
     using enum strategies::CudaGraphScope;
     if (row.words("switches.cuda-graph-impl") == "full_iteration") return full_iteration;
-    if (row.has("switches.cuda-graph-scope")) return outside_experts;
+    if (row.has("switches.cuda-graph-scope")) {
+        const std::string scope = row.words("switches.cuda-graph-scope");
+        return contains(scope, "attn") || contains(scope, "mamba") ? outside_experts : routers;
+    }
     const std::string precision = row.words("precision"), release = row.words("source.release");
     const bool pads = (contains(precision, "mxfp8") || contains(precision, "fp8-mx")) && release >= "26.06" &&
                       model.layer_pattern.empty();

@@ -116,19 +116,24 @@ bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu)
                                   ? (row.flag("switches.cuda_graph").value_or(false) ? "on" : "none")
                                   : row.words("switches.cuda_graph");
     const std::string implementation = row.words("switches.cuda-graph-impl");
-    // Of routers alone, or of MLPs alone (cuda_graph_scope): the rest of a layer is launched one by one.
+    // Of MLPs alone (cuda_graph_scope): the rest of a layer is launched one by one.
     const std::string scope = row.words("switches.cuda-graph-scope");
-    if (!scope.empty() && !contains(scope, "attn") && !contains(scope, "mamba") && !contains(scope, "full"))
+    if (!scope.empty() && !contains(scope, "moe_router") && !contains(scope, "attn") && !contains(scope, "mamba") &&
+        !contains(scope, "full"))
         return false;
     const auto on = [](const std::string& words) { return !words.empty() && words != "none" && words != "off"; };
     if (graph.empty() && implementation.empty()) return usual_cuda_graph(row, software, gpu);
     return on(graph) || on(implementation);
 }
 
-/// "FP8-CS", "MXFP8", "FP8-MX", or Megatron-LM's fp8-recipe; else delayed scaling, NeMo's and Megatron-LM's default.
+/// "FP8-CS", "MXFP8", "FP8-MX", Megatron-LM's fp8-recipe, or what the name of the recipe that ran says where a table
+/// prints "FP8" alone (Megatron-Bridge: LLAMA3_70B_PRETRAIN_CONFIG_H100_FP8_CS_V2, llama3_70b_..._h100_fp8cs_config);
+/// else delayed scaling, NeMo's and Megatron-LM's default.
 strategies::Fp8Recipe map_fp8_recipe(const Row& row) {
     using strategies::Fp8Recipe;
-    const std::string words = row.words("precision") + " " + row.words("switches.fp8-recipe");
+    const std::string words = row.words("precision") + " " + row.words("switches.fp8-recipe"),
+                      recipe = row.words("switches.recipe");
+    if (contains(recipe, "fp8_cs") || contains(recipe, "fp8cs")) return Fp8Recipe::tensorwise;
     if (contains(words, "-cs") || contains(words, "tensorwise") || contains(words, "current"))
         return Fp8Recipe::tensorwise;
     if (contains(words, "mx")) return Fp8Recipe::mxfp8;

@@ -168,8 +168,10 @@ private:
         const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
         if (!measured) throw Skip("no peak memory measured");
         check_memory(row);
-        const Outcome& predicted = outcome(scenario);
-        compare(result, measured->bytes, predicted_memory(*measured, predicted.memory, scenario, software_of(row)));
+        sim::MemoryUse predicted = outcome(scenario).memory;
+        if (measured->tool == MeasuredMemory::Tool::device && predictor_.reserved)
+            predictor_.reserved(scenario, predicted);
+        compare(result, measured->bytes, predicted_memory(*measured, predicted, scenario, software_of(row)));
     }
 
     void collective(const Row& row, Result& result) {

@@ -22,6 +22,8 @@ struct Predictor {
     std::function<double(const topology::ClusterSpec&, const std::string& profile, kernels::CollectiveKind,
                          std::uint32_t ranks, double bytes)>
         collective;  ///< seconds
+    /// Fills sim::MemoryUse::allocator, for rows that print what a driver has given out; none: tensors stand for it.
+    std::function<void(const scenarios::Scenario&, sim::MemoryUse&)> reserved = {};
     /// Seconds of a collective inside a node from a table of its own instead of the profile's; set: validate_files()
     /// calibrates each one-node sweep with every second of its sizes and scores the sizes between.
     std::function<double(const calibrate::CollectiveTable&, double bytes)> calibrated = {};

@@ -4,7 +4,9 @@
 
 #include "calibrate/predict_collective.hpp"
 #include "calibrate/profile_store.hpp"
+#include "sim/allocator.hpp"
 #include "sim/predict.hpp"
+#include "strategies/build.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::validate {
@@ -25,7 +27,10 @@ Predictor simulator(bool held_out) {
     const auto profiles = std::make_shared<calibrate::ProfileStore>();  // every profile is read once
     Predictor predictor;
     predictor.step = [profiles](const scenarios::Scenario& scenario) {
-        return sim::predict(scenario, *profiles, {.keep_trace = false, .scale_factor = false, .advice = false});
+        return sim::predict(scenario, *profiles, {.scale_factor = false, .advice = false, .allocator = false});
+    };
+    predictor.reserved = [](const scenarios::Scenario& scenario, sim::MemoryUse& use) {
+        sim::add_allocator(use, scenario.plan, strategies::build(scenario.plan));
     };
     predictor.collective = [profiles](const topology::ClusterSpec& cluster, const std::string& profile,
                                       kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) {

@@ -251,7 +251,8 @@ void read_loss(const Givens& given, Draft& draft) {
               joined != nullptr ? joined->origin : draft.whole_file());
 }
 
-/// Parts of a layer that are captured one by one leave experts out, unless they are named ("moe").
+/// Parts of a layer that are captured one by one leave experts out, unless they are named ("moe"), and all else where
+/// they are a router's.
 void read_graph_scope(const Givens& given, Draft& draft) {
     const Given* const said = given.find("cuda_graph_scope");
     if (said == nullptr || draft.whole("/model/num_experts", 0) == 0) return;
@@ -259,7 +260,10 @@ void read_graph_scope(const Givens& given, Draft& draft) {
     const bool whole = parts.empty() || std::ranges::any_of(parts, [](const std::string& part) {
                            return part == "moe" || part == "full" || part == "full_iteration";
                        });
-    draft.set("/training/cuda_graph_scope", whole ? "full_iteration" : "outside_experts", said->origin);
+    const bool routers = std::ranges::all_of(
+        parts, [](const std::string& part) { return part == "moe_router" || part == "moe_preprocess"; });
+    const char* const parted = routers ? "routers" : "outside_experts";
+    draft.set("/training/cuda_graph_scope", whole ? "full_iteration" : parted, said->origin);
 }
 
 }  // namespace

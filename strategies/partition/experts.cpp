@@ -6,6 +6,8 @@
 #include "strategies/partition/expert_bias.hpp"
 #include "strategies/partition/expert_clamp.hpp"
 #include "strategies/partition/expert_dispatch.hpp"
+#include "strategies/partition/expert_padding.hpp"
+#include "strategies/partition/router_operators.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -203,6 +205,7 @@ void ExpertSharder::router() {
     add(piece.forward, "router", Gemm{stream_.element, 1, m, n, k}, {{tokens_}, {weight.weight}, {logits}}, wide);
     add(piece.forward, "gate", Pointwise{PointwiseKind::moe_gate, Dtype::fp32, shapes_.tokens, op_.experts},
         {{logits}, {probabilities_}, table(Table::copy_expert), {weights_}}, given_experts());
+    add_router_operators(plan_, shapes_, op_, piece);
     router_backward(piece, weight);
     const std::uint64_t input =
         op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * stream_.bytes;  // else the shared MLP's
@@ -301,6 +304,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));
     if (apart) add_expert_bias(plan_, shapes_, op_.width(), piece);
     stream_.layer.flow.complete = stream_.layer.flow.complete && !apart;
+    if (pads_experts_apart(plan_)) add_expert_padding(stream_, shapes_, op_.width(), up, piece);
     stream_.layer.pieces.push_back(std::move(piece));
 }
 

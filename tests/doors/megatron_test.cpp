@@ -134,6 +134,8 @@ TEST(Megatron, ReadsExperts) {
     EXPECT_EQ(at(flex, "/training/cuda_graph_scope"), "outside_experts");
     EXPECT_EQ(at(with("--num-experts 8 --cuda-graph-scope full_iteration"), "/training/cuda_graph_scope"),
               "full_iteration");
+    EXPECT_EQ(at(with("--num-experts 8 --cuda-graph-scope moe_router moe_preprocess"), "/training/cuda_graph_scope"),
+              "routers");
     const Imported first_dense = with("--num-experts 8 --moe-layer-freq ([0]*1+[1]*23)");
     EXPECT_FALSE(first_dense.refused()) << refusals(first_dense);
     EXPECT_EQ(at(first_dense, "/model/first_k_dense_replace"), 1);

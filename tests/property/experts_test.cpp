@@ -109,6 +109,20 @@ TEST(Experts, WhatStaysOutOfAGraphCostsTheHost) {
     EXPECT_EQ(none, same) << "without a graph its scope means nothing";
 }
 
+/// Under Transformer Engine routers have operators of PyTorch's, which a graph may hold alone.
+TEST(Experts, GraphsOfRoutersSaveTheHostTheirOperators) {
+    const auto step = [](const char* training) {
+        return seconds(moe(fmt::format(R"({{"model": {{"hidden_size": 256, "moe_intermediate_size": 256}},
+            "training": {{"seq_length": 128, "software": "transformer-engine", {}}}}})",
+                                       training)));
+    };
+    const double part = step(R"("cuda_graph": true, "cuda_graph_scope": "outside_experts")"),
+                 routers = step(R"("cuda_graph": true, "cuda_graph_scope": "routers")"),
+                 none = step(R"("cuda_graph": false)");
+    EXPECT_LT(part, routers);
+    EXPECT_LT(routers, none);
+}
+
 TEST(Experts, ExchangesAreOnTheCriticalPath) {
     for (const char* patch : {"{}", R"({"strategy": {"pipeline": 1, "data": 16, "expert": 8}})"}) {
         const Prediction p = quick(moe(patch));
