@@ -30,14 +30,15 @@ Json seconds_by_category(const sim::Breakdown& breakdown) {
     return object;
 }
 
+/// null where it was not replayed.
 Json allocator_json(const strategies::AllocatorUse& use) {
+    if (!use.replayed()) return {};
     return {{"allocated", use.allocated},
             {"reserved", use.reserved},
             {"retries", use.retries},
             {"out_of_memory", use.out_of_memory}};
 }
 
-/// allocator: null where it was not replayed.
 Json memory_of(std::size_t stage, const sim::MemoryUse& use) {
     const sim::StageMemory& memory = use.memory[stage];
     const hardware::FrameworkMemory framework = use.framework_of(stage);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/units.hpp"
+#include "strategies/build.hpp"
 #include "strategies/optimizer_moments.hpp"
 
 namespace orrery::sim {
@@ -25,14 +26,18 @@ std::uint64_t room(const MemoryUse& use, std::size_t stage) {
 
 }  // namespace
 
-void add_allocator(MemoryUse& use, const strategies::Plan& plan, const strategies::StepProgram& step) {
-    if (!is_pytorch(plan.training.software)) return;
+void add_allocator(MemoryUse& use, const strategies::Plan& plan) {
+    if (!is_pytorch(plan.training.software) || use.memory.empty()) return;
+    const strategies::StepProgram step = strategies::build(plan);
+    const bool all = use.memory.size() <= most_replayed_stages;
+    use.allocator.resize(use.memory.size());
     for (std::size_t stage = 0; stage < use.memory.size(); ++stage) {
+        if (!all && stage != use.fullest_stage()) continue;
         const std::uint32_t role = use.memory[stage].role;
-        use.allocator.push_back(strategies::allocator_use(step, role,
-                                                          {.capacity = room(use, stage),
-                                                           .workspaces = use.framework_of(stage).workspaces,
-                                                           .moments = optimizer_moments(plan, step, role)}));
+        use.allocator[stage] = strategies::allocator_use(step, role,
+                                                         {.capacity = room(use, stage),
+                                                          .workspaces = use.framework_of(stage).workspaces,
+                                                          .moments = optimizer_moments(plan, step, role)});
     }
 }
 

@@ -1,6 +1,7 @@
 // The step's memory as PyTorch's allocator lays it out.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,13 @@
 
 namespace orrery::sim {
 
+/// With more stages the fullest alone is replayed: each takes some milliseconds.
+inline constexpr std::size_t most_replayed_stages = 16;
+
 /// Fills MemoryUse::allocator, of the roles that MemoryUse::memory is of, where the plan's software takes its tensors
-/// from PyTorch. A stage that does not fit is replayed on a GPU that has enough. step: of the plan, its calls not
-/// unrolled.
-void add_allocator(MemoryUse& use, const strategies::Plan& plan, const strategies::StepProgram& step);
+/// from PyTorch: the whole step with all of its micro-batches. A stage that does not fit is replayed on a GPU that has
+/// enough.
+void add_allocator(MemoryUse& use, const strategies::Plan& plan);
 
 /// Warnings of stages whose tensors fit, and not as the allocator lays them out.
 std::vector<std::string> allocator_doubts(const MemoryUse& use);

@@ -220,8 +220,7 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     MemoryUse memory = memory_use(ran.program, d.memory_limits,
                                   options.keep_trace ? strategies::OverTime::sampled : strategies::OverTime::left_out);
     add_hosts(memory, ran.program, cluster, scenario.plan.placement);
-    if (options.allocator)
-        add_allocator(memory, scenario.plan, options.unroll ? strategies::build(scenario.plan) : ran.program);
+    if (options.allocator) add_allocator(memory, scenario.plan);
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
     append(d.warnings, allocator_doubts(memory));

@@ -82,8 +82,8 @@ struct MemoryUse {
     std::vector<StageMemory> memory;  ///< by pipeline stage, of its ranks that have least to spare
     /// By stage, what its processes keep on a GPU beside that; empty: nothing.
     std::vector<hardware::FrameworkMemory> framework;
-    /// By stage, what PyTorch's allocator reserves for the step's tensors and the framework's workspaces (allocator.hpp);
-    /// empty: not asked, or other software.
+    /// By stage, what PyTorch's allocator reserves for the step's tensors and the framework's workspaces
+    /// (allocator.hpp), 0 of stages that were not replayed; empty: not asked, or other software.
     std::vector<strategies::AllocatorUse> allocator;
     std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on
     std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere

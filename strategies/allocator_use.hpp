@@ -22,6 +22,7 @@ struct AllocatorUse {
     std::uint32_t retries = 0;    ///< requests for which unused segments went back to the driver (num_alloc_retries)
     bool out_of_memory = false;   ///< although the step's tensors may fit
 
+    [[nodiscard]] bool replayed() const { return reserved > 0 || out_of_memory; }
     bool operator==(const AllocatorUse&) const = default;
 };
 
@@ -29,7 +30,7 @@ struct AllocatorUse {
 /// the driver: every buffer is asked for with its first use and given back behind its last, what a layer keeps tensor
 /// by tensor. The optimizer's moments come at the end of the first step, into blocks that activations have left; where
 /// they stay, the next step's activations do not fit, and that is most of what is called fragmentation. One stream,
-/// default settings; of a shortened program the rounds that are written.
+/// default settings; of a shortened program the rounds that are written alone.
 AllocatorUse allocator_use(const StepProgram& step, std::uint32_t role, const AllocatorTerms& terms);
 
 }  // namespace orrery::strategies

@@ -57,6 +57,10 @@ std::uint64_t deepspeed_holds(const strategies::Plan& plan, const sim::MemoryUse
     return older_outputs(plan, stage) + (zero ? hardware::deepspeed_buffers(weights) : 0);
 }
 
+bool reserves(const sim::MemoryUse& use, std::size_t stage) {
+    return !use.allocator.empty() && use.allocator[stage].replayed();
+}
+
 }  // namespace
 
 std::optional<MeasuredMemory> measured_memory(const Row& row) {
@@ -100,7 +104,7 @@ double predicted_memory(const MeasuredMemory& measured, const sim::MemoryUse& pr
         const std::uint64_t allocated = predicted.memory[stage].peak + framework.workspaces;
         if (measured.tool != Tool::device) return allocated;
         const bool deepspeed = software == Software::megatron_deepspeed;
-        const std::uint64_t taken = predicted.allocator.empty() ? allocated : predicted.allocator[stage].reserved;
+        const std::uint64_t taken = reserves(predicted, stage) ? predicted.allocator[stage].reserved : allocated;
         return taken + framework.context + framework.communicators +
                (deepspeed ? deepspeed_holds(scenario.plan, predicted, stage) : 0);
     };

@@ -6,7 +6,6 @@
 #include "calibrate/profile_store.hpp"
 #include "sim/allocator.hpp"
 #include "sim/predict.hpp"
-#include "strategies/build.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::validate {
@@ -30,7 +29,7 @@ Predictor simulator(bool held_out) {
         return sim::predict(scenario, *profiles, {.scale_factor = false, .advice = false, .allocator = false});
     };
     predictor.reserved = [](const scenarios::Scenario& scenario, sim::MemoryUse& use) {
-        sim::add_allocator(use, scenario.plan, strategies::build(scenario.plan));
+        sim::add_allocator(use, scenario.plan);
     };
     predictor.collective = [profiles](const topology::ClusterSpec& cluster, const std::string& profile,
                                       kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) {
