@@ -46,11 +46,12 @@ std::vector<std::string> allocator_doubts(const MemoryUse& use) {
     for (std::size_t stage = 0; stage < use.allocator.size(); ++stage) {
         const strategies::AllocatorUse& allocator = use.allocator[stage];
         if (!allocator.out_of_memory) continue;
-        warnings.push_back(fmt::format(
-            "the tensors of stage {} fit, and PyTorch's allocator runs out of memory all the same: of {} that it has "
-            "reserved then, {} are in use. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lays them out anew",
-            stage, format_bytes(static_cast<double>(allocator.reserved)),
-            format_bytes(static_cast<double>(allocator.allocated))));
+        warnings.push_back(
+            fmt::format("the tensors of stage {} fit, and PyTorch's allocator runs out of memory all the same: it "
+                        "reserves {} for {} "
+                        "at most. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lays them out anew",
+                        stage, format_bytes(static_cast<double>(allocator.reserved)),
+                        format_bytes(static_cast<double>(allocator.allocated))));
         break;  // of several stages the first
     }
     return warnings;
