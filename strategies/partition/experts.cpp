@@ -1,6 +1,5 @@
 #include "strategies/partition/experts.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "strategies/partition/expert_bias.hpp"
@@ -414,32 +413,6 @@ void ExpertSharder::shard() && {
 }
 
 }  // namespace
-
-ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
-    const std::uint64_t tensor = plan.strategy.tensor;
-    const bool split = plan.experts_split();
-    ExpertShapes shapes;
-    // Experts are known beside tensor parallelism only with sequence parallelism (plan.cpp).
-    shapes.tokens = plan.rank_tokens() / tensor;
-    shapes.sent =
-        static_cast<std::uint64_t>(std::ceil(plan.training.taken(1.0) * static_cast<double>(shapes.tokens * op.top_k)));
-    shapes.rows = shapes.sent * (split ? tensor : 1);
-    shapes.experts = static_cast<std::uint32_t>(op.experts / plan.strategy.expert);
-    shapes.rows_each = static_cast<std::uint32_t>((shapes.rows + shapes.experts - 1) / shapes.experts);
-    shapes.ffn = static_cast<std::uint32_t>(op.ffn / (split ? tensor : 1));
-    shapes.inner = shapes.ffn * (op.gated ? 2 : 1);
-    shapes.exchanges = plan.strategy.expert > 1;
-    shapes.gathers = split;
-    if (plan.strategy.dispatcher == Dispatcher::allgather)
-        shapes.gathered = shapes.tokens * plan.strategy.expert * (split ? tensor : 1);
-    if (plan.strategy.dispatcher == Dispatcher::flex) {
-        shapes.copies = models::expected_parts(op.routing(), static_cast<double>(plan.strategy.expert)) *
-                        static_cast<double>(split ? tensor : 1);
-        shapes.distinct = static_cast<std::uint64_t>(
-            std::ceil(static_cast<double>(shapes.tokens) * shapes.copies * plan.training.taken(1.0)));
-    }
-    return shapes;
-}
 
 bool host_reads_counts(const Training& training) {
     using hardware::Software;

@@ -248,62 +248,6 @@ TEST(ExpertParallel, BiasesBehindTransformerEngineAreAddedExpertByExpert) {
     EXPECT_EQ(kernels_of(megatron_lm), kernels_of(transformer_engine)) << "neither biases nor clamps";
 }
 
-/// 31 kernels around a router, 17 where the exchange counts for itself; two are works of their own.
-TEST(ExpertParallel, RoutersHaveOperatorsBesideTheirProductAndGate) {
-    Plan plan = moe_plan();
-    const auto operators = [&] {
-        const StepProgram step = build(plan);
-        std::map<Phase, std::ptrdiff_t> most;
-        for (const Program& block : step.blocks) {
-            std::map<Phase, std::ptrdiff_t> found;
-            for (const Op& op : block.ops)
-                if (step.names[op.label.name] == "router operators") {
-                    ++found[op.label.phase];
-                    EXPECT_TRUE(op.label.plain && !op.label.routed);
-                }
-            for (const auto& [phase, count] : found) most[phase] = std::max(most[phase], count);
-        }
-        return most;
-    };
-    EXPECT_TRUE(operators().empty()) << "counted under Transformer Engine";
-    plan.training.software = hardware::Software::transformer_engine;
-    EXPECT_EQ(operators(), (std::map<Phase, std::ptrdiff_t>{{Phase::forward, 18}}));
-    plan.strategy.dispatcher = Dispatcher::flex;
-    EXPECT_EQ(operators(), (std::map<Phase, std::ptrdiff_t>{{Phase::forward, 9}}));
-}
-
-/// Fp8Padding and Fp8Unpadding around the experts, forward and backward: four copies of all rows.
-TEST(ExpertParallel, NarrowProductsHaveTheirRowsPaddedByCopies) {
-    Plan plan = moe_plan();
-    plan.training.precision.compute = kernels::Dtype::fp8;
-    const auto copies = [&] {
-        const StepProgram step = build(plan);
-        std::map<Phase, double> bytes;
-        for (const Program& block : step.blocks)
-            for (const Op& op : block.ops)
-                if (const auto* compute = std::get_if<Compute>(&op.what);
-                    compute != nullptr && step.names[op.label.name].find("pad experts") != std::string::npos)
-                    bytes[op.label.phase] += kernels::bytes(step.kernels[compute->kernel]);
-        return bytes;
-    };
-    plan.training.software = hardware::Software::transformer_engine;
-    const double moved = 2 * (2 * tokens) * hidden * 2;  // two copies of a token, read and written
-    EXPECT_DOUBLE_EQ(copies()[Phase::forward], 2 * moved);
-    EXPECT_DOUBLE_EQ(copies()[Phase::backward], 2 * moved);
-    plan.strategy.dispatcher = Dispatcher::flex;
-    EXPECT_TRUE(copies().empty()) << "padded as they are permuted";
-    plan.strategy.dispatcher = Dispatcher::alltoall;
-    plan.training.expert_capacity = 1.5;
-    plan.training.pad_to_capacity = true;
-    EXPECT_TRUE(copies().empty()) << "capacities fit";
-    plan.training.pad_to_capacity = false;
-    plan.training.software = hardware::Software::megatron_lm;
-    EXPECT_TRUE(copies().empty());
-    plan.training.software = hardware::Software::transformer_engine;
-    plan.training.precision.compute = kernels::Dtype::bf16;
-    EXPECT_TRUE(copies().empty());
-}
-
 TEST(ExpertParallel, CapacityBoundsWhatIsSent) {
     Plan plan = moe_plan();
     const auto sent = [&] {
