@@ -170,14 +170,18 @@ private:
         const Turns& turns = turns_of_blocks_[index];
         Blocks own(allocator_, block.buffers.size());
         auto kept = block.kept.begin();
-        for (std::size_t i = 0; i < block.ops.size(); ++i) {
-            for (const BufferId id : turns.comes[i]) own.take(id, bytes_of(block.buffers[id]));
-            for (; kept != block.kept.end() && kept->op <= i; ++kept) {
+        const auto leave_until = [&](std::size_t op) {
+            for (; kept != block.kept.end() && kept->op <= op; ++kept) {
                 const BufferId in = kept->for_weights ? kept_in.for_weights : kept_in.others;
                 if (in != KeptIn::none) blocks_.take(in, kept->bytes);
             }
+        };
+        for (std::size_t i = 0; i < block.ops.size(); ++i) {
+            for (const BufferId id : turns.comes[i]) own.take(id, bytes_of(block.buffers[id]));
+            leave_until(i);
             for (const BufferId id : turns.goes[i]) own.give(id);
         }
+        leave_until(block.ops.size());  // of a piece that runs nothing
     }
 
     /// Stands for what is no buffer of the program.
