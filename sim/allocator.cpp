@@ -29,10 +29,10 @@ std::uint64_t room(const MemoryUse& use, std::size_t stage) {
 void add_allocator(MemoryUse& use, const strategies::Plan& plan) {
     if (!is_pytorch(plan.training.software) || use.memory.empty()) return;
     const strategies::StepProgram step = strategies::build(plan);
-    const bool all = use.memory.size() <= most_replayed_stages;
-    use.allocator.resize(use.memory.size());
-    for (std::size_t stage = 0; stage < use.memory.size(); ++stage) {
-        if (!all && stage != use.fullest_stage()) continue;
+    const std::size_t stages = use.memory.size(), fullest = use.fullest_stage();
+    use.allocator.resize(stages);
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+        if (stages > most_replayed_stages && stage != fullest) continue;
         const std::uint32_t role = use.memory[stage].role;
         use.allocator[stage] = strategies::allocator_use(step, role,
                                                          {.capacity = room(use, stage),
@@ -42,19 +42,13 @@ void add_allocator(MemoryUse& use, const strategies::Plan& plan) {
 }
 
 std::vector<std::string> allocator_doubts(const MemoryUse& use) {
-    std::vector<std::string> warnings;
-    for (std::size_t stage = 0; stage < use.allocator.size(); ++stage) {
-        const strategies::AllocatorUse& allocator = use.allocator[stage];
-        if (!allocator.out_of_memory) continue;
-        warnings.push_back(
-            fmt::format("the tensors of stage {} fit, and PyTorch's allocator runs out of memory all the same: it "
-                        "reserves {} for {} "
-                        "at most. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lays them out anew",
-                        stage, format_bytes(static_cast<double>(allocator.reserved)),
-                        format_bytes(static_cast<double>(allocator.allocated))));
-        break;  // of several stages the first
-    }
-    return warnings;
+    const auto first = std::ranges::find_if(use.allocator, &strategies::AllocatorUse::out_of_memory);
+    if (first == use.allocator.end()) return {};
+    return {fmt::format(
+        "the tensors of stage {} fit, and PyTorch's allocator runs out of memory all the same: it reserves {} for {} "
+        "at most. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lays them out anew",
+        first - use.allocator.begin(), format_bytes(static_cast<double>(first->reserved)),
+        format_bytes(static_cast<double>(first->allocated)))};
 }
 
 }  // namespace orrery::sim

@@ -18,7 +18,7 @@ inline constexpr std::size_t most_replayed_stages = 16;
 /// enough.
 void add_allocator(MemoryUse& use, const strategies::Plan& plan);
 
-/// Warnings of stages whose tensors fit, and not as the allocator lays them out.
+/// A warning of the first stage whose tensors fit, and not as the allocator lays them out.
 std::vector<std::string> allocator_doubts(const MemoryUse& use);
 
 }  // namespace orrery::sim

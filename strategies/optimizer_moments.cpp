@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "strategies/liveness.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/ownership.hpp"
 
@@ -52,9 +53,7 @@ std::vector<std::uint64_t> optimizer_moments(const Plan& plan, const StepProgram
     const Program& program = step.programs[role];
     std::uint64_t room = 0;  // what the program has for states on the device
     for (const Buffer& buffer : program.buffers)
-        if (buffer.lifetime.span == Lifetime::Span::step && buffer.keep == Keep::optimizer &&
-            buffer.where == Where::device)
-            room += buffer.bytes;
+        if (lasting(buffer) && buffer.keep == Keep::optimizer && buffer.where == Where::device) room += buffer.bytes;
     const std::uint64_t of_parameter = row_of(plan.training.optimizer).moments;
     const std::uint64_t tensors = of_parameter == 4 ? 1 : 2;
     std::vector<std::uint64_t> bytes;
