@@ -31,12 +31,12 @@ Json seconds_by_category(const sim::Breakdown& breakdown) {
 }
 
 /// null where it was not replayed.
-Json allocator_json(const strategies::AllocatorUse& use) {
-    if (!use.replayed()) return {};
-    return {{"allocated", use.allocated},
-            {"reserved", use.reserved},
-            {"retries", use.retries},
-            {"out_of_memory", use.out_of_memory}};
+Json allocator_json(const strategies::AllocatorUse* use) {
+    if (use == nullptr) return {};
+    return {{"allocated", use->allocated},
+            {"reserved", use->reserved},
+            {"retries", use->retries},
+            {"out_of_memory", use->out_of_memory}};
 }
 
 Json memory_of(std::size_t stage, const sim::MemoryUse& use) {
@@ -56,7 +56,7 @@ Json memory_of(std::size_t stage, const sim::MemoryUse& use) {
              {{"workspaces", framework.workspaces},
               {"context", framework.context},
               {"communicators", framework.communicators}}},
-            {"allocator", use.allocator.empty() ? Json() : allocator_json(use.allocator[stage])},
+            {"allocator", allocator_json(use.replayed(stage))},
             {"needed", use.needed(stage)},
             {"capacity", use.capacity(stage)}};
 }

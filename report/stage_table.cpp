@@ -188,8 +188,9 @@ std::string memory_table(const sim::Step& p, std::size_t columns) {
         table.row("of the smallest GPU's", [&](std::size_t stage) { return unit.text(p.capacity(stage)); });
     if (!p.allocator.empty())
         table.row("reserved", [&](std::size_t stage) -> std::string {
-            const strategies::AllocatorUse& use = p.allocator[stage];
-            return use.out_of_memory ? "OOM" : use.replayed() ? unit.text(use.reserved) : "-";
+            const strategies::AllocatorUse* const use = p.replayed(stage);
+            if (use == nullptr) return "-";
+            return use->out_of_memory ? "OOM" : unit.text(use->reserved);
         });
     if (std::ranges::any_of(p.memory, [](const auto& m) { return m.host > 0; }))
         row("in host memory", [](const auto& m) { return m.host; });

@@ -103,6 +103,10 @@ struct MemoryUse {
     [[nodiscard]] hardware::FrameworkMemory framework_of(std::size_t stage) const {
         return framework.empty() ? hardware::FrameworkMemory{} : framework[stage];
     }
+    /// What PyTorch's allocator makes of its tensors; null where that was not replayed.
+    [[nodiscard]] const strategies::AllocatorUse* replayed(std::size_t stage) const {
+        return !allocator.empty() && allocator[stage].replayed() ? &allocator[stage] : nullptr;
+    }
     /// Bytes that it has left; below 0 where the stage does not fit.
     [[nodiscard]] double spare(std::size_t stage) const {
         return static_cast<double>(capacity(stage)) - static_cast<double>(needed(stage));

@@ -57,10 +57,6 @@ std::uint64_t deepspeed_holds(const strategies::Plan& plan, const sim::MemoryUse
     return older_outputs(plan, stage) + (zero ? hardware::deepspeed_buffers(weights) : 0);
 }
 
-bool reserves(const sim::MemoryUse& use, std::size_t stage) {
-    return !use.allocator.empty() && use.allocator[stage].replayed();
-}
-
 }  // namespace
 
 std::optional<MeasuredMemory> measured_memory(const Row& row) {
@@ -104,8 +100,8 @@ double predicted_memory(const MeasuredMemory& measured, const sim::MemoryUse& pr
         const std::uint64_t allocated = predicted.memory[stage].peak + framework.workspaces;
         if (measured.tool != Tool::device) return allocated;
         const bool deepspeed = software == Software::megatron_deepspeed;
-        const std::uint64_t taken = reserves(predicted, stage) ? predicted.allocator[stage].reserved : allocated;
-        return taken + framework.context + framework.communicators +
+        const strategies::AllocatorUse* const replayed = predicted.replayed(stage);
+        return (replayed != nullptr ? replayed->reserved : allocated) + framework.context + framework.communicators +
                (deepspeed ? deepspeed_holds(scenario.plan, predicted, stage) : 0);
     };
     if (measured.tool == Tool::last_stage) return static_cast<double>(shown(predicted.memory.size() - 1));
