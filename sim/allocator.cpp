@@ -13,9 +13,9 @@ namespace orrery::sim {
 
 namespace {
 
-bool is_pytorch(hardware::Software software) {
-    return software == hardware::Software::megatron_lm || software == hardware::Software::transformer_engine;
-}
+/// PyTorch on a GPU of NVIDIA's has workspaces of products (hardware/framework_memory); other software, processors and
+/// TPUs have none.
+bool has_allocator(const hardware::FrameworkMemory& framework) { return framework.workspaces > 0; }
 
 /// Bytes that a GPU has for the allocator: the context and communicators' buffers come from the driver as well.
 std::uint64_t room(const MemoryUse& use, std::size_t stage) {
@@ -27,12 +27,12 @@ std::uint64_t room(const MemoryUse& use, std::size_t stage) {
 }  // namespace
 
 void add_allocator(MemoryUse& use, const strategies::Plan& plan) {
-    if (!is_pytorch(plan.training.software) || use.memory.empty()) return;
+    if (std::ranges::none_of(use.framework, has_allocator)) return;
     const strategies::StepProgram step = strategies::build(plan);
     const std::size_t stages = use.memory.size(), fullest = use.fullest_stage();
     use.allocator.resize(stages);
     for (std::size_t stage = 0; stage < stages; ++stage) {
-        if (stages > most_replayed_stages && stage != fullest) continue;
+        if (!has_allocator(use.framework_of(stage)) || (stages > most_replayed_stages && stage != fullest)) continue;
         const std::uint32_t role = use.memory[stage].role;
         use.allocator[stage] = strategies::allocator_use(step, role,
                                                          {.capacity = room(use, stage),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -106,6 +107,10 @@ TEST(Allocator, StandsBesideEveryStageOfPyTorchAlone) {
     EXPECT_EQ(p.allocator, quick(small_scenario()).allocator);
     EXPECT_TRUE(quick(small_scenario(R"({"training": {"software": "tensorflow"}})")).allocator.empty());
     EXPECT_TRUE(predict(small_scenario(), profiles(), {.allocator = false}).allocator.empty());
+    for (const char* other : {"llama2-70b-tpu-v5p", "gpt-tiny-cpu"})
+        EXPECT_TRUE(quick(scenarios::load(std::filesystem::path("scenarios") / (std::string(other) + ".json")))
+                        .allocator.empty())
+            << other;
 }
 
 /// Everything that a step asks for it gives back: as much is reserved of twice as many steps.
