@@ -15,10 +15,12 @@
 #include "cli/validate_run.hpp"
 #include "report/html/page.hpp"
 #include "report/html/validation_page.hpp"
+#include "report/json.hpp"
 #include "report/records.hpp"
 #include "scenarios/shipped.hpp"
 #include "validate/carry.hpp"
 #include "validate/output.hpp"
+#include "validate/row_scenario.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::cli {
@@ -27,7 +29,7 @@ namespace {
 
 struct ValidateOptions {
     std::vector<std::string> files;
-    std::string json, html, carry, into;
+    std::string json, html, carry, into, row;
     FormatOption format;
     bool quiet = false, held_out = false, run = false;
     ValidateRun executed;
@@ -37,6 +39,7 @@ constexpr const char* validate_footer = R"(Examples:
   orrery validate                                            # the set that comes with the program
   orrery validate scenarios/validation/megatron_papers.json
   orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
+  orrery validate --scenario megatron/sc21_t1_18B             # the scenario that a row becomes
   orrery validate --json errors.json --html errors.html --quiet
   orrery validate --run scenarios/gpt-tiny-cpu.json --case strategy.data=2 --case strategy.tensor=2   # on this machine
   orrery validate --run two-hosts.json --hosts nodes --wall    # on a small cluster
@@ -48,13 +51,16 @@ std::string command_of(const ValidateOptions& options) {
     return text + (options.held_out ? " --held-out" : "") + " --html " + shell_word(options.html);
 }
 
+std::vector<std::filesystem::path> files_of(const ValidateOptions& options) {
+    return options.files.empty() ? validate::carried_files()
+                                 : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
+}
+
 void run_validation(const ValidateOptions& options) {
     require_distinct({options.json, options.html, options.format.path()}, options.files);
     if (!options.html.empty()) report::require_page();
     Output json(options.json), html(options.html);
-    const std::vector<std::filesystem::path> files =
-        options.files.empty() ? validate::carried_files()
-                              : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
+    const std::vector<std::filesystem::path> files = files_of(options);
     const validate::Report report = [&] {
         Progress progress("validate", 0, options.quiet);
         return validate::validate_files(files, validate::simulator(options.held_out),
@@ -111,6 +117,12 @@ void carry(const ValidateOptions& options) {
                     options.into.empty() ? data_folder() / "validation" : std::filesystem::path(options.into));
 }
 
+void print_scenario(const ValidateOptions& options) {
+    const auto predictor = validate::simulator();
+    const auto scenario = validate::scenario_of_row(files_of(options), options.row, predictor.has_profile);
+    print(report::resolved(scenario).dump(2) + '\n');
+}
+
 }  // namespace
 
 void add_validate(CLI::App& program, Exit& exit) {
@@ -128,6 +140,9 @@ void add_validate(CLI::App& program, Exit& exit) {
     command->add_option("--into", options->into, "the folder that --carry writes; without it, the carried set's")
         ->type_name("FOLDER")
         ->needs(from);
+    command->add_option("--scenario", options->row, "print the scenario that this row becomes, instead of scores")
+        ->type_name("ROW")
+        ->excludes(from);
     options->format.add_to(*command, "a line a row");
     add_running(*command, *options);
     command->add_flag("--held-out", options->held_out,
@@ -135,6 +150,8 @@ void add_validate(CLI::App& program, Exit& exit) {
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
     command->footer(validate_footer);
     command->callback([options, &exit] {
+        if (!options->row.empty() && (options->run || !options->json.empty() || !options->html.empty()))
+            throw Error("--scenario prints one scenario and no scores", "leave out --run, --json and --html");
         if (!options->html.empty() && (options->run || !options->carry.empty()))
             throw Error("--html shows published rows that are predicted", "leave out --run and --carry");
         if (options->format.for_programs() && (options->run || !options->carry.empty()))
@@ -142,8 +159,10 @@ void add_validate(CLI::App& program, Exit& exit) {
                         "leave out --run and --carry, or take --json");
         if (options->run)
             exit = run_scenarios(*options);
+        else if (!options->carry.empty())
+            carry(*options);
         else
-            options->carry.empty() ? run_validation(*options) : carry(*options);
+            options->row.empty() ? run_validation(*options) : print_scenario(*options);
     });
 }
 

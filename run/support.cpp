@@ -192,6 +192,8 @@ void require_executable(const strategies::Plan& plan) {
     require(training.memory_format == strategies::MemoryFormat::channels_last, "/training/memory_format",
             "images with channels first cannot be executed yet", "set it to \"channels_last\"");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
+    require(!training.fp8_attention, "/training/fp8_dot_product_attention", "products in fp8 cannot be executed yet",
+            "leave it out");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     const strategies::Schedule& schedule = schedule_of(strategy.schedule);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "hardware/narrow_attention.hpp"
 #include "hardware/narrow_formats.hpp"
 
 namespace orrery::sim {
@@ -46,9 +47,19 @@ bool casts_operand(const kernels::Kernel& kernel) {
            (pointwise->kind == PointwiseKind::transpose || pointwise->kind == PointwiseKind::sum_of_squares);
 }
 
+double of_attention(const kernels::Attention& kernel, const strategies::Plan& plan, int compute_capability) {
+    using enum hardware::AttentionHeads;
+    constexpr std::uint32_t widest_of_grouped = 128;
+    const bool latent = plan.model.kv_lora_rank > 0 || kernel.head_dim > widest_of_grouped;
+    const auto heads = kernel.window > 0 ? windowed : latent ? hardware::AttentionHeads::latent : grouped;
+    return 1 / hardware::narrow_attention_rate(heads, kernel.backward, kernel.seq, compute_capability);
+}
+
 }  // namespace
 
 double narrow_seconds_share(const kernels::Kernel& kernel, const strategies::Plan& plan, int compute_capability) {
+    if (const auto* attention = std::get_if<kernels::Attention>(&kernel))
+        return plan.training.fp8_attention ? of_attention(*attention, plan, compute_capability) : 1;
     const auto scales = scales_of(plan.training);
     if (!scales || plan.training.software != hardware::Software::transformer_engine) return 1;
     const hardware::NarrowTimes times = hardware::narrow_times(*scales, compute_capability);

@@ -6,8 +6,9 @@
 
 namespace orrery::sim {
 
-/// Over the time of the tables: of narrow products, and of the kernels that cast their operands (add_quantisation).
-/// 1 for all others, and where software other than Transformer Engine runs, of which nothing is known.
+/// Over the time of the tables: of narrow products, of the kernels that cast their operands (add_quantisation), and of
+/// attention where it is in fp8 (the tables are of 16 bits). 1 for all others, and of products and casts where software
+/// other than Transformer Engine runs, of which nothing is known.
 double narrow_seconds_share(const kernels::Kernel& kernel, const strategies::Plan& plan, int compute_capability);
 
 }  // namespace orrery::sim

@@ -310,6 +310,20 @@ void check_precision(const Precision& precision) {
            Source::megatron_gradients);
 }
 
+/// What is narrow beside the layers' products.
+void check_narrow_parts(const Training& training) {
+    const bool narrow = is_narrow(training.precision.compute);
+    const char* const attention = "/training/fp8_dot_product_attention";
+    if (training.fp8_attention && !narrow)
+        refuse(attention, "true, but products are not in fp8 or fp4", "set training.precision to \"fp8\"",
+               Source::engine_attention);
+    if (training.fp8_attention && !training.fused_attention)
+        refuse(attention, "true, but attention is not fused", "set fused_attention to true", Source::engine_attention);
+    if (training.fp8_output && (training.precision.compute != Dtype::fp8 || training.fp8_recipe != Fp8Recipe::mxfp8))
+        refuse("/training/fp8_output_proj", "true, but products are not in MXFP8",
+               "set training.precision to \"fp8\" and training.fp8_recipe to \"mxfp8\"", Source::megatron_config);
+}
+
 void check_adapters(const Plan& plan) {
     if (plan.training.lora_rank == 0) return;
     if (plan.model.experts > 0 && plan.training.lora_targets == LoraTargets::all_linear)
@@ -414,6 +428,7 @@ void validate(const Plan& plan) {
     check_zero_plus_plus(plan);
     check_weight_offload(plan);
     check_precision(plan.training.precision);
+    check_narrow_parts(plan.training);
     check_adapters(plan);
     check_frozen(plan);
     check_unequal_replicas(plan);

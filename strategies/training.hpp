@@ -103,6 +103,9 @@ struct Training {
     /// moe-permute-fusion: copies of tokens are moved, and their results added, by kernels of their own (Transformer
     /// Engine's); false: by PyTorch's index_select and scatter_add.
     bool permute_fusion = true;
+    /// moe-router-fusion: a router's scores, choice and losses of balance are Transformer Engine's three kernels;
+    /// false: PyTorch's operators (partition/router_operators).
+    bool router_fusion = true;
     bool cuda_graph = false;  ///< kernels are replayed, not dispatched one by one by the host
     CudaGraphScope cuda_graph_scope = CudaGraphScope::full_iteration;
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
@@ -113,6 +116,8 @@ struct Training {
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
     bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
+    bool fp8_attention = false;  ///< fp8-dot-product-attention: attention's products are in fp8 too
+    bool fp8_output = false;     ///< fp8_output_proj: the logits' too, which else are in bf16
     /// num-layers-at-start- and -at-end-in-bf16 (of first-last-layers-bf16): so many layers' products are in bf16 where
     /// the others are in fp8 or fp4.
     std::uint32_t first_layers_in_bf16 = 0, last_layers_in_bf16 = 0;

@@ -124,6 +124,7 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     strategy.dispatcher = dispatcher_of_experts(row, software, plan.training.expert_capacity);
     strategy.overlap_expert_exchanges = row.flag("switches.overlap-moe-expert-parallel-comm").value_or(false);
     plan.training.permute_fusion = fuses_permutation(row, software);
+    plan.training.router_fusion = row.flag("switches.moe-router-fusion").value_or(recipe_fuses_router(row));
     plan.training.cuda_graph_scope = graph_scope(row, plan.model);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
     if (const auto recipe = experts_of_recipe(row)) {

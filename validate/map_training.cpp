@@ -219,6 +219,8 @@ strategies::Training map_training(const Row& row, Software software, const topol
     map_adapters(training, row);
     map_optimizer(row, training);
     training.fp8_recipe = map_fp8_recipe(row);
+    training.fp8_attention = recipe_narrows_attention(row);
+    training.fp8_output = recipe_narrows_output(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
     if (training.precision.compute == Dtype::fp4) training.last_layers_in_bf16 = wide_layers_of_recipe(row);
     // NVIDIA's scripts have segments as long as the memory (wt103_base.yaml, wt103_large.yaml).

@@ -29,6 +29,17 @@ constexpr Recipe recipes[] = {
     {"llama2-70b", "lora", 2, 4, 1},
 };
 
+bool of_megatron_bridge(const Row& row) {
+    return row.has("source.repo") && contains(lower(row.words("source.repo")), "megatron-bridge");
+}
+
+/// MXFP8 with experts in a graph of the whole step.
+bool is_full_iteration_mxfp8(const Row& row) {
+    const std::string precision = lower(row.words("precision"));
+    return of_megatron_bridge(row) && row.words("switches.cuda-graph-impl") == "full_iteration" &&
+           (contains(precision, "mxfp8") || contains(precision, "fp8-mx"));
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tensor, std::uint32_t pipeline) {
@@ -55,10 +66,28 @@ std::uint32_t further_tokens_of_recipe(const Row& row) {
     const std::string model = row.words("model.name");
     const bool super = begins_word(model, "nemotron_3_super");
     if (model != "deepseek-v3" && !super) return 0;
-    const std::string repository = row.has("source.repo") ? row.words("source.repo") : "";
-    if (repository.find("megatron-bridge") == std::string::npos) return 0;
+    if (!of_megatron_bridge(row)) return 0;
     if (super) return 2;
     return lower(row.id()).find("w/o_mtp") == std::string::npos ? 1 : 0;
+}
+
+/// scripts/performance/configs (v0.5, fp8_dot_product_attention) and perf_recipes (v0.6): all such but DeepSeek-V3's on
+/// GB200.
+bool recipe_narrows_attention(const Row& row) {
+    const bool without = row.words("model.name") == "deepseek-v3" && lower(row.words("gpu")) == "gb200";
+    return is_full_iteration_mxfp8(row) && !without;
+}
+
+/// The same files (fp8_output_proj): DeepSeek-V3's and GPT-OSS's.
+bool recipe_narrows_output(const Row& row) {
+    const std::string model = row.words("model.name");
+    return is_full_iteration_mxfp8(row) && (model == "deepseek-v3" || begins_word(model, "gpt-oss"));
+}
+
+/// All but Nemotron's hybrids (recipes/nemotronh: moe_router_fusion False, which perf_recipes leave so, but Ultra's).
+bool recipe_fuses_router(const Row& row) {
+    const std::string model = row.words("model.name");
+    return of_megatron_bridge(row) && (!begins_word(model, "nemotron") || contains(model, "ultra"));
 }
 
 /// Nemotron 3 Super alone (mixed_precision.py, nemotron_3_super_bf16_with_nvfp4_mixed). Its attention, projections to

@@ -24,6 +24,13 @@ std::optional<ExpertRecipe> experts_of_recipe(const Row& row);
 /// Tokens that Megatron-Bridge's recipe for the row's model predicts beside the next one.
 std::uint32_t further_tokens_of_recipe(const Row& row);
 
+/// Whether Megatron-Bridge's recipe for the row has attention, and the product of the logits, in fp8.
+bool recipe_narrows_attention(const Row& row);
+bool recipe_narrows_output(const Row& row);
+
+/// Whether its recipe for the row's model fuses what routers compute.
+bool recipe_fuses_router(const Row& row);
+
 /// Layers at the end whose products stay in bf16 in Megatron-Bridge's recipe for a model in NVFP4.
 std::uint32_t wide_layers_of_recipe(const Row& row);
 

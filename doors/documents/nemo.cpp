@@ -53,7 +53,7 @@ void read_model(const Givens& given, Draft& draft) {
         for (const char* key : {"/strategy/moe_token_dispatcher_type", "/strategy/overlap_moe_expert_parallel_comm",
                                 "/model/num_experts_per_tok", "/model/moe_intermediate_size", "/model/moe_layer_freq",
                                 "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity",
-                                "/training/moe_permute_fusion"})
+                                "/training/moe_permute_fusion", "/training/moe_router_fusion"})
             draft.erase(key);
     for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads"})
         draft.want(fmt::format("/model/{}", key), draft.whole_file(), fmt::format("the model's {} is not given", key),

@@ -36,7 +36,7 @@ constexpr Row rows[] = {
     harmless("model.moe_aux_loss_coeff"), harmless("model.moe_z_loss_coeff"), harmless("model.moe_input_jitter_eps"),
     key("model.moe_token_dispatcher_type"), key("model.overlap_moe_expert_parallel_comm"),
     harmless("model.moe_token_drop_policy"), harmless("model.moe_token_dropping"), harmless("model.moe_extended_tp"),
-    harmless("model.moe_router_pre_softmax"), key("model.moe_permute_fusion"),
+    harmless("model.moe_router_pre_softmax"), key("model.moe_permute_fusion"), key("model.moe_router_fusion"),
     // How the step is divided.
     key("model.tensor_model_parallel_size"), key("model.pipeline_model_parallel_size"),
     rule("model.virtual_pipeline_model_parallel_size"), key("model.context_parallel_size", "1"),
@@ -78,7 +78,7 @@ constexpr Row rows[] = {
     harmless("model.fp8_margin"), harmless("model.fp8_interval"), harmless("model.fp8_amax_history_len"),
     harmless("model.fp8_amax_compute_algo"), harmless("model.fp8_wgrad"), harmless("model.reduce_amax"),
     noted("model.fp8_params", "parameters are gathered in 16 bits", estimate),
-    noted("model.fp8_dot_product_attention", "attention is timed in 16 bits", estimate),
+    key("model.fp8_dot_product_attention"), key("model.fp8_output_proj"),
     noted("model.fp8_multi_head_attention", "attention is timed in 16 bits", estimate),
     key("model.gradient_accumulation_fusion"), rule("model.transformer_engine"), rule("model.mcore_gpt"),
     rule("model.use_flash_attention"),

@@ -46,7 +46,7 @@ constexpr Row rows[] = {
     off("moe_router_enable_expert_bias"), value("moe_router_bias_update_rate"), off("moe_router_pre_softmax"),
     off("moe_router_force_load_balancing"), value("moe_router_topk_scaling_factor"),
     value("moe_token_drop_policy"), off("moe_per_layer_logging"),
-    off("moe_grouped_gemm"), off("moe_router_fusion"), off("moe_router_padding_for_fp8"),
+    off("moe_grouped_gemm"), off("moe_router_padding_for_fp8"),
     off("moe_use_legacy_grouped_gemm"), off("create_moe_param_group"), value("moe_loss_coeff"),
     value("moe_eval_capacity_factor"), value("moe_aux_loss_free_bias"), off("moe_extended_tp"),
     value("moe_deepep_num_sms"), off("use_tutel"), off("ds_inference"), off("enable_expert_tensor_parallelism"),

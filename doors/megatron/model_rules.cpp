@@ -238,13 +238,15 @@ void read_experts(const Givens& given, Draft& draft) {
              {"/model/num_experts_per_tok", "/model/n_group", "/model/topk_group", "/model/moe_latent_size",
               "/model/moe_intermediate_size", "/model/moe_shared_expert_intermediate_size", "/strategy/expert_tensor",
               "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity",
-              "/training/moe_permute_fusion", "/strategy/overlap_moe_expert_parallel_comm"})
+              "/training/moe_permute_fusion", "/training/moe_router_fusion",
+              "/strategy/overlap_moe_expert_parallel_comm"})
             draft.erase(key);
         return;
     }
     if (const Given* const frequency = given.find("moe_layer_freq")) read_layer_frequency(*frequency, draft);
     read_dispatcher(given, draft);
-    draft.set_default("/training/moe_permute_fusion", false, given.find("num_experts")->origin);  // a switch there
+    for (const char* key : {"/training/moe_permute_fusion", "/training/moe_router_fusion"})  // switches there
+        draft.set_default(key, false, given.find("num_experts")->origin);
     if (given.is_on("deepspeed")) read_deepspeed_experts(given, draft);
 }
 

@@ -81,6 +81,13 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     piece.working_bytes = s.qkv_bytes();
 }
 
+/// Queries, keys and values are cast before it, and the gradient of its results before the backward.
+void cast_operands(const LayerStream& stream, const Shape& s, Piece& piece) {
+    const std::uint64_t columns = s.heads * s.head_dim + s.kv_heads * (s.head_dim + s.value_dim);
+    add_quantisation(stream.plan, piece.forward, s.tokens(), columns);
+    add_quantisation(stream.plan, piece.backward, s.tokens(), std::uint64_t{s.heads} * s.value_dim);
+}
+
 }  // namespace
 
 AttentionShape attention_shape(const models::AttentionCore& op, const LayerStream& stream) {
@@ -106,6 +113,8 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .part_of = Module::core_attn};
     const Shape shape = attention_shape(op, stream);
+    if (stream.plan.training.fp8_attention && is_narrow(stream.plan.training.precision.compute))
+        cast_operands(stream, shape, piece);
     if (stream.plan.strategy.context > 1) {
         if (!stream.apart.empty()) stream.layer.flow.complete = false;  // heads are exchanged out of packed rows
         shard_over_context(stream, shape, piece);

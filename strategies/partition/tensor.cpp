@@ -384,9 +384,9 @@ ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
 }  // namespace
 
 /// Logits are formed in 16 bits beside narrower products: they are no layer of Transformer Engine's (Megatron-LM,
-/// gpt_model.py, output_layer; TorchTitan leaves "output" out as well).
+/// gpt_model.py, output_layer; TorchTitan leaves "output" out as well), but where fp8_output_proj makes them one.
 ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
-    const bool wide = layer.part == models::Part::output || layer.in_16_bits;
+    const bool wide = layer.in_16_bits || (layer.part == models::Part::output && !plan.training.fp8_output);
     if (!wide || !is_narrow(plan.training.precision.compute)) return shard_as_planned(layer, plan);
     Plan in_16_bits = plan;
     in_16_bits.training.precision.compute = Dtype::bf16;
