@@ -47,12 +47,15 @@ bool casts_operand(const kernels::Kernel& kernel) {
            (pointwise->kind == PointwiseKind::transpose || pointwise->kind == PointwiseKind::sum_of_squares);
 }
 
-double of_attention(const kernels::Attention& kernel, const strategies::Plan& plan, int compute_capability) {
+hardware::AttentionHeads heads_of(const kernels::Attention& kernel, const strategies::Plan& plan) {
     using enum hardware::AttentionHeads;
     constexpr std::uint32_t widest_of_grouped = 128;
-    const bool latent = plan.model.kv_lora_rank > 0 || kernel.head_dim > widest_of_grouped;
-    const auto heads = kernel.window > 0 ? windowed : latent ? hardware::AttentionHeads::latent : grouped;
-    return 1 / hardware::narrow_attention_rate(heads, kernel.backward, kernel.seq, compute_capability);
+    if (kernel.window > 0) return windowed;
+    return plan.model.kv_lora_rank > 0 || kernel.head_dim > widest_of_grouped ? latent : grouped;
+}
+
+double of_attention(const kernels::Attention& kernel, const strategies::Plan& plan, int compute_capability) {
+    return 1 / hardware::narrow_attention_rate(heads_of(kernel, plan), kernel.backward, kernel.seq, compute_capability);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hardware/compute_capability.hpp"
+#include "hardware/narrow_attention.hpp"
 #include "hardware/narrow_formats.hpp"
 #include "tests/sim/bench.hpp"
 
@@ -52,6 +53,26 @@ TEST(NarrowKernels, AreAsPricedElsewhere) {
     auto other = mx;
     other.training.software = hardware::Software::tensorflow;
     EXPECT_EQ(narrow_seconds_share(cast, other, blackwell), 1);
+}
+
+/// Its tables are of 16 bits: attention in fp8 takes what cuDNN's rates say of its heads.
+TEST(NarrowKernels, AttentionIsOfItsHeads) {
+    auto fp8 = plan(Dtype::fp8, Fp8Recipe::mxfp8);
+    const kernels::Attention whole{Dtype::bf16, false, true, 1, 4096, 32, 8, 128};
+    kernels::Attention windowed = whole, wide = whole, backward = whole;
+    windowed.window = 128;
+    wide.head_dim = 192;
+    backward.backward = true;
+    EXPECT_EQ(narrow_seconds_share(whole, fp8, blackwell), 1) << "in 16 bits where nothing is said";
+    fp8.training.fp8_attention = true;
+    using hardware::AttentionHeads, hardware::narrow_attention_rate;
+    const auto rate = [](AttentionHeads heads, bool back) {
+        return narrow_attention_rate(heads, back, 4096, blackwell);
+    };
+    EXPECT_EQ(narrow_seconds_share(whole, fp8, blackwell), 1 / rate(AttentionHeads::grouped, false));
+    EXPECT_EQ(narrow_seconds_share(backward, fp8, blackwell), 1 / rate(AttentionHeads::grouped, true));
+    EXPECT_EQ(narrow_seconds_share(windowed, fp8, blackwell), 1 / rate(AttentionHeads::windowed, false));
+    EXPECT_EQ(narrow_seconds_share(wide, fp8, blackwell), 1 / rate(AttentionHeads::latent, false));
 }
 
 }  // namespace
