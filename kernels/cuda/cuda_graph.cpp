@@ -14,7 +14,10 @@ public:
         check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning to record a graph");
     }
     ~Capture() {
-        if (stream_ != nullptr) cudaStreamEndCapture(stream_, &graph_);
+        if (stream_ != nullptr) {
+            cudaStreamEndCapture(stream_, &graph_);
+            static_cast<void>(cudaGetLastError());  // what broke it has been told, and is no later launch's
+        }
         if (graph_ != nullptr) cudaGraphDestroy(graph_);
     }
     Capture(const Capture&) = delete;

@@ -21,7 +21,7 @@ public:
 
     /// What `work` queues on a stream of the device, and on those that wait for it. Once.
     void record(cudaStream_t first, const std::function<void()>& work);
-    /// Called behind each launch, with its stream; of one `who` the first call is kept.
+    /// Called behind each launch, with its stream; of one `who`, which must outlive this, the first call is kept.
     void at_launch(const void* who, std::function<void(Stream)> call) { calls_.emplace(who, std::move(call)); }
     void launch(Stream stream) override;
 

@@ -69,10 +69,10 @@ const Case cases[]{
          p = wide(small_llama());
          p.training.grad_clip = 0;
      }},
-    {"ClippedByAKernel",
+    {"ClippedByAdam",
      [](Plan& p) {
          p = wide(small_gpt());
-         p.training.software = hardware::Software::megatron_lm;
+         p.training.software = hardware::Software::orrery;
      }},
     {"Dropout",
      [](Plan& p) {
@@ -90,7 +90,7 @@ const Case cases[]{
     {"Offload",
      [](Plan& p) {
          p = wide(small_gpt());
-         p.strategy.offload_layers = 1;
+         p.strategy.cpu_offloading_num_layers = 1;
      }},
     {"Experts",
      [](Plan& p) {
@@ -125,8 +125,12 @@ TEST(EmulatedGraphRaces, ALostWaitIsSeen) {
     ASSERT_GT(waits, 4u);
     std::uint64_t seen = 0;
     for (std::uint64_t lost = 0; lost < waits; ++lost) {
-        const Ran ran = train_on_gpus(plan, {.seed = 1 + lost, .steps = 2, .forget = waits + lost});
-        seen += ran.races.empty() ? 0 : 1;
+        try {
+            const Ran ran = train_on_gpus(plan, {.seed = 1 + lost, .steps = 2, .forget = waits + lost});
+            seen += ran.races.empty() ? 0 : 1;
+        } catch (const kernels::DeviceError&) {
+            ++seen;  // what came too early is not a number
+        }
     }
     EXPECT_GT(seen, 0u) << "of " << waits << " waits";
 }

@@ -29,7 +29,7 @@ protected:
             ASSERT_EQ(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), cudaSuccess);
         for (cudaEvent_t* const event : {&fork_, &join_}) ASSERT_EQ(cudaEventCreate(event), cudaSuccess);
         for (float** const memory : {&from_, &to_}) ASSERT_EQ(cudaMalloc(memory, bytes), cudaSuccess);
-        ASSERT_EQ(cudaMallocHost(&host_, bytes), cudaSuccess);
+        ASSERT_EQ(cudaMallocHost(reinterpret_cast<void**>(&host_), bytes), cudaSuccess);
     }
     void TearDown() override {
         Machine::get().forget_failure();
@@ -68,8 +68,9 @@ protected:
         ASSERT_TRUE(Machine::get().failure());
         EXPECT_NE(Machine::get().failure()->find(what), std::string::npos) << *Machine::get().failure();
         cudaGraph_t graph = nullptr;
-        if (first_->capture != nullptr)
+        if (first_->capture != nullptr) {
             EXPECT_EQ(cudaStreamEndCapture(first_, &graph), cudaErrorStreamCaptureInvalidated);
+        }
         Machine::get().forget_failure();
     }
 
@@ -209,6 +210,7 @@ TEST_F(EmulatedRecording, AStreamComesBackWithAllOfIt) {
 
 TEST_F(EmulatedRecording, WaitsStayWithinARecording) {
     ASSERT_EQ(cudaEventRecord(join_, other_), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(other_), cudaSuccess);
     begin();
     EXPECT_EQ(cudaStreamWaitEvent(first_, join_, 0), cudaErrorStreamCaptureIsolation);
     expect_failure("what is not part of it");
@@ -271,6 +273,7 @@ TEST_F(EmulatedRecording, ADeviceGivesUpARecordingThatFails) {
     const std::array<void*, 1> operands{memory};
     const kernels::Pointwise fill{kernels::PointwiseKind::fill, kernels::Dtype::fp32, 1, wrong::threads};
     const auto clear = [&] { device.launch(fill, operands, 0); };
+    device.synchronize();
     EXPECT_THROW(static_cast<void>(device.record(0, clear)), kernels::DeviceError) << "scratch is not there yet";
     Machine::get().forget_failure();
     clear();

@@ -23,7 +23,6 @@ struct Ran {
     std::set<std::string> races;
     std::uint64_t waits = 0;                      ///< of rank 0's lanes for each other, in the first step
     std::vector<std::vector<std::byte>> weights;  ///< of each rank, after the last step
-    bool operator==(const Ran&) const = default;
 };
 
 struct TrainSettings {

@@ -110,12 +110,13 @@ bool Machine::run_one() {
     std::vector<Turn> ready;
     for (const auto& stream : streams_) {
         if (stream->queue.empty()) continue;
-        const Work& first = stream->queue.front();
-        if (can_run(first)) ready.push_back({stream.get(), 0, false});
-        if (first.graph == nullptr) continue;
-        for (const std::size_t node : first.graph->ready())
-            if (can_run(first.graph->work(node))) ready.push_back({stream.get(), node, true});
+        const std::shared_ptr<GraphRun> graph = stream->queue.front().graph;
+        if (can_run(stream->queue.front())) ready.push_back({stream.get(), 0, false});
+        if (graph == nullptr) continue;
+        for (const std::size_t node : graph->ready())
+            if (can_run(graph->work(node))) ready.push_back({stream.get(), node, true});
     }
+    if (failure_) return false;  // asking has shown a misuse
     if (ready.empty()) return false;
     const Turn drawn = ready[random_() % ready.size()];
     if (drawn.of_graph) {
