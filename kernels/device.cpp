@@ -35,4 +35,8 @@ void Device::run(std::function<void()>, Stream) {
     throw Error("a " + facts().kind + " device does not run host work on its streams", "use its own launches");
 }
 
+std::unique_ptr<Graph> Device::record(Stream, const std::function<void()>&) {
+    throw Error("a " + facts().kind + " device records no graphs", "queue the work each time");
+}
+
 }  // namespace orrery::kernels

@@ -55,6 +55,14 @@ private:
     std::string text_;
 };
 
+/// Work that a device recorded, with what each piece of it waits for, and queues again as one.
+class Graph {
+public:
+    virtual ~Graph() = default;
+    /// Queues all of it on a stream. Marks that were set while it was recorded are reached anew.
+    virtual void launch(Stream stream) = 0;
+};
+
 /// Thread-compatible; where streams are threads, each of these may call for its own stream meanwhile. Every call may
 /// throw DeviceError.
 class Device {
@@ -107,6 +115,13 @@ public:
     [[nodiscard]] virtual double moment(Mark mark) = 0;
     /// Every mark is to be forgotten once.
     virtual void forget(std::span<const Mark> marks) = 0;
+
+    /// Calls `work`. What it queues on `first`, and on streams that wait for what it queued, is recorded and does not
+    /// begin; in the end `first` must wait for all of it. `work` may wait for nothing itself, and allocate nothing, so
+    /// every kernel must have run once on its stream before. Memory is used where it lies now: it must stay as long as
+    /// the graph does, and so must marks that are set meanwhile, which are forgotten behind it. Throws Error on a
+    /// device that cannot.
+    [[nodiscard]] virtual std::unique_ptr<Graph> record(Stream first, const std::function<void()>& work);
 
     /// Work queued on a stream from now on begins when proceed() is called, so that a whole list of it lies ready and
     /// no time passes between a mark and the kernel behind it. For lists of a few hundred kernels, each of which ran

@@ -8,11 +8,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define ORRERY_ON_BOTH __host__ __device__
-#else
-#define ORRERY_ON_BOTH
-#endif
+#include "kernels/on_both.hpp"
 
 namespace orrery::kernels {
 
@@ -52,6 +48,8 @@ struct DropoutMask {
     /// Where the launch's element 0 stands among all elements that the whole model drops at this site in a step. The
     /// others follow it: all of them, or where `run` is given so many, the next as many `stride` further, and so on.
     std::uint64_t first = 0, run = 0, stride = 0;
+    /// Device memory of a GPU: a number that is added to `step` as the kernel runs. Null: none.
+    const std::uint32_t* live_step = nullptr;
 
     bool operator==(const DropoutMask&) const = default;
 };
@@ -62,6 +60,7 @@ struct MaskNumbers {
     std::uint64_t first = 0, run = 0, stride = 0;
     std::uint32_t threshold = 0;  ///< smaller numbers drop their element
     float kept = 1;               ///< what the others are multiplied by: the mean stays
+    const std::uint32_t* live_step = nullptr;
 
     MaskNumbers() = default;
     explicit MaskNumbers(const DropoutMask& mask)
@@ -73,7 +72,8 @@ struct MaskNumbers {
           run(mask.run),
           stride(mask.stride),
           threshold(static_cast<std::uint32_t>(mask.probability * 0x1p32)),
-          kept(static_cast<float>(1 / (1 - mask.probability))) {}
+          kept(static_cast<float>(1 / (1 - mask.probability))),
+          live_step(mask.live_step) {}
 
     /// The launch's element number `element`, among all of the model's.
     [[nodiscard]] ORRERY_ON_BOTH constexpr std::uint64_t place(std::uint64_t element) const {
@@ -81,7 +81,8 @@ struct MaskNumbers {
     }
     /// The counter's four elements from place 4 `quarter` on.
     [[nodiscard]] ORRERY_ON_BOTH constexpr PhiloxWords four(std::uint64_t quarter) const {
-        return philox({static_cast<std::uint32_t>(quarter), static_cast<std::uint32_t>(quarter >> 32U), step, site},
+        const std::uint32_t now = live_step == nullptr ? step : step + *live_step;
+        return philox({static_cast<std::uint32_t>(quarter), static_cast<std::uint32_t>(quarter >> 32U), now, site},
                       key_0, key_1);
     }
     /// Whether the element at a place stays.

@@ -8,6 +8,7 @@
 
 #include "kernels/dropout_mask.hpp"
 #include "kernels/operands.hpp"
+#include "kernels/step_values.hpp"
 
 namespace orrery::kernels {
 
@@ -98,7 +99,11 @@ struct Settings {
     /// softmax and its backward: none is softmax_scale. scale: none is kernels::scale_factor. cast: y = scale_factor x;
     /// adam: g is scale_factor g; none is 1.
     std::optional<double> scale_factor = std::nullopt;
+    /// scale, cast on a GPU: device memory, read as the kernel runs; null: scale_factor says it.
+    const float* live_factor = nullptr;
     Adam adam{};
+    /// adam, scale on a GPU: what differs from step to step.
+    StepUpdate live_update{};
     /// Cross entropy and its parts: columns that stand for a class, the others have probability 0 and no gradient.
     /// A part of a vocabulary may be padding alone.
     std::uint64_t classes = ~std::uint64_t{0};

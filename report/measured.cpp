@@ -231,11 +231,12 @@ std::string measured_lines(const scenarios::Scenario& scenario, const run::Measu
         "ALONE     {} if no other process took the cores: the device time of every operation along "
         "the program's longest path{}\n",
         format_seconds(undisturbed), measured.nodes > 1 ? ", the network's by the wall clock" : "");
-    double overhead = 0, uncertainty = 0;
+    double overhead = 0, uncertainty = 0, queueing = 0;
     std::uint64_t held = 0, predicted = 0;
     for (const run::MeasuredRank& rank : measured.ranks) {
         overhead = std::max(overhead, rank.overhead);
         uncertainty = std::max(uncertainty, rank.clock_uncertainty);
+        queueing = std::max(queueing, rank.queueing);
         held = std::max(held, rank.memory.total());
     }
     const strategies::StepProgram program = strategies::build(scenario.plan);
@@ -246,6 +247,7 @@ std::string measured_lines(const scenarios::Scenario& scenario, const run::Measu
                         100 * (static_cast<double>(predicted) / static_cast<double>(held) - 1));
     text += fmt::format("TIMING    taking the times took {} a step ({:.2f}%)", format_seconds(overhead),
                         100 * overhead / measured.step_seconds());
+    if (queueing > 0) text += fmt::format("; a host took {} to queue it", format_seconds(queueing));
     if (measured.ranks.size() > 1)
         text += fmt::format("; clocks of ranks known to {}; {}", format_seconds(uncertainty), measured.communication);
     return text + '\n';

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -16,6 +17,12 @@
 namespace orrery::run {
 
 namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+double seconds_since(WallClock::time_point begin) {
+    return std::chrono::duration<double>(WallClock::now() - begin).count();
+}
 
 const strategies::Plan& checked(const strategies::Plan& plan, const RunSettings& settings) {
     require_executable(plan);
@@ -61,6 +68,9 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
         emulate(bound_, step, step.programs[step.role[place_.rank]], device, settings.kernel_seconds);
     marks_.resize(bound_.items.size());
     if (device.streams_are_threads()) threads_.emplace(device, bound_.items);
+    if (!plan_.training.cuda_graph) return;
+    graph_.emplace(device, bound_.items);
+    numbers_.live = graph_->values();
 }
 
 /// Numbers where other ranks' would stand: what is not a number, or nothing but zeros, computes at other speeds. Both
@@ -77,7 +87,13 @@ void Executor::fill_arena(std::uint64_t bytes, std::uint64_t seed) {
     device_.synchronize();
 }
 
-Executor::~Executor() { device_.release_host(host_numbers_); }
+Executor::~Executor() {
+    if (graph_ && graph_->recorded()) {
+        graph_.reset();
+        device_.forget(set_marks());
+    }
+    device_.release_host(host_numbers_);
+}
 
 RankMemory Executor::memory() const {
     const Parameters& p = model_->parameters();
@@ -114,7 +130,7 @@ void Executor::queue(std::uint32_t index) {
     const kernels::Stream stream = stream_of(item.lane);
     if (item.host) {
         marks_[index].begin = device_.mark(stream);
-        for (const std::uint32_t other : item.waits) device_.finish(marks_[other].end);
+        wait_on_host(item);
     } else {
         for (const std::uint32_t other : item.waits)
             if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
@@ -123,6 +139,14 @@ void Executor::queue(std::uint32_t index) {
         if (item.action) item.action(stream);
     }
     marks_[index].end = device_.mark(stream);
+}
+
+/// Where steps are recorded lanes wait in the host's place.
+void Executor::wait_on_host(const Item& item) {
+    const WallClock::time_point begin = WallClock::now();
+    for (const std::uint32_t other : item.waits)
+        graph_ ? graph_->hold_lanes(marks_[other].end) : device_.finish(marks_[other].end);
+    if (!graph_) host_waited_ += seconds_since(begin);
 }
 
 void Executor::time_steps_only() {
@@ -148,7 +172,7 @@ void Executor::queue_unmarked(std::uint32_t index) {
             if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
     if (index == 0) marks_[index].begin = device_.mark(stream);
     if (item.host) {
-        for (const std::uint32_t other : item.waits) device_.finish(marks_[other].end);
+        wait_on_host(item);
     } else {
         if (progress_ != nullptr) progress_->record().item[static_cast<std::size_t>(item.lane)] = index + 1;
         if (item.action) item.action(stream);
@@ -156,36 +180,53 @@ void Executor::queue_unmarked(std::uint32_t index) {
     if (needs_end_[index]) marks_[index].end = device_.mark(stream);
 }
 
-/// Marks of a step whose operations are not timed, the first one's begin in front.
-std::vector<kernels::Device::Mark> Executor::step_marks() const {
-    std::vector<kernels::Device::Mark> all{marks_.front().begin};
-    for (std::size_t i = 0; i < marks_.size(); ++i)
-        if (needs_end_[i]) all.push_back(marks_[i].end);
+void Executor::queue_all() {
+    for (std::uint32_t i = 0; i < bound_.items.size(); ++i) needs_end_.empty() ? queue(i) : queue_unmarked(i);
+}
+
+double Executor::run_items() {
+    const WallClock::time_point begin = WallClock::now();
+    host_waited_ = 0;
+    if (threads_) {
+        threads_->step(marks_, progress_);
+        return 0;
+    }
+    if (graph_ && graph_->recorded() && progress_ != nullptr)
+        for (auto& item : progress_->record().item) item = 0;  // what a replay is doing only the device knows
+    if (graph_)
+        graph_->step([this] { queue_all(); });
+    else
+        queue_all();
+    return seconds_since(begin) - host_waited_;
+}
+
+/// Of the last step, each once. Where its operations are not timed, the first one's begin in front.
+std::vector<kernels::Device::Mark> Executor::set_marks() const {
+    std::vector<kernels::Device::Mark> all;
+    if (!needs_end_.empty()) {
+        all.push_back(marks_.front().begin);
+        for (std::size_t i = 0; i < marks_.size(); ++i)
+            if (needs_end_[i]) all.push_back(marks_[i].end);
+        return all;
+    }
+    for (const ItemMarks& marks : marks_) all.insert(all.end(), {marks.begin, marks.end});
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
 }
 
 void Executor::read_times(StepResult& result) {
     result.origin = device_.moment(marks_.front().begin);
-    std::vector<kernels::Device::Mark> all;
-    if (!needs_end_.empty()) {
-        all = step_marks();
-        for (const kernels::Device::Mark mark : all)
-            result.seconds = std::max(result.seconds, device_.moment(mark) - result.origin);
-        mark_count_ = all.size();
-        device_.forget(all);
-        return;
-    }
-    for (const ItemMarks& marks : marks_) {
-        Span span{device_.moment(marks.begin) - result.origin, device_.moment(marks.end) - result.origin, 0};
-        result.seconds = std::max(result.seconds, span.end);
-        span.device = device_.seconds(marks.begin, marks.end);
-        result.spans.push_back(span);
-        all.insert(all.end(), {marks.begin, marks.end});
-    }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const std::vector<kernels::Device::Mark> all = set_marks();
+    for (const kernels::Device::Mark mark : all)
+        result.seconds = std::max(result.seconds, device_.moment(mark) - result.origin);
+    if (needs_end_.empty())
+        for (const ItemMarks& marks : marks_)
+            result.spans.push_back({device_.moment(marks.begin) - result.origin,
+                                    device_.moment(marks.end) - result.origin,
+                                    device_.seconds(marks.begin, marks.end)});
     mark_count_ = all.size();
-    device_.forget(all);
+    if (!graph_ || !graph_->recorded()) device_.forget(all);
 }
 
 StepResult Executor::step() {
@@ -193,18 +234,17 @@ StepResult Executor::step() {
     numbers_.step = step_;
     numbers_.adam.step = static_cast<int>(step_ - scaler_.skipped()) + 1;
     if (place_.plan.training.scales_loss()) numbers_.loss_scale = scaler_.scale();
+    if (graph_) graph_->set(numbers_.values());
+    double host = 0;
     if (world_ != nullptr) world_->barrier();
     try {
-        if (threads_)
-            threads_->step(marks_, progress_);
-        else
-            for (std::uint32_t i = 0; i < bound_.items.size(); ++i) needs_end_.empty() ? queue(i) : queue_unmarked(i);
+        host = run_items();
         device_.synchronize();
     } catch (const kernels::DeviceError& error) {
         throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");
     }
     step_ += place_.plan.pipeline_shape().steps;
-    StepResult result{.skipped = numbers_.skips()};
+    StepResult result{.host = host, .skipped = numbers_.skips()};
     if (place_.plan.training.scales_loss()) result.loss_scale = numbers_.loss_scale;
     if (numbers_.may_skip) scaler_.update(!result.skipped);
     read_times(result);

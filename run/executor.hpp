@@ -9,6 +9,7 @@
 #include "run/lane_threads.hpp"
 #include "run/loss_scaler.hpp"
 #include "run/progress.hpp"
+#include "run/step_graph.hpp"
 #include "run/tokens.hpp"
 
 namespace orrery::run {
@@ -22,6 +23,7 @@ struct Span {
 struct StepResult {
     double origin = 0;   ///< Device::moment() of the first operation's begin
     double seconds = 0;  ///< from there until all lanes were done
+    double host = 0;     ///< seconds that the host took to queue it, without its waits; 0 where streams are threads
     /// Of each of the program's steps: mean over this rank's sequences, on the last stage of a real run; else empty.
     /// Where data ranks take unequal numbers of them by its share, so that the mean over ranks is that over sequences.
     std::vector<double> losses = {};
@@ -57,8 +59,8 @@ public:
     [[nodiscard]] const StageModel& model() const { return *model_; }
     [[nodiscard]] RankMemory memory() const;
     [[nodiscard]] std::uint32_t rank() const { return place_.rank; }
-    /// From now on only the steps are timed, and StepResult::spans stays empty: marks stand where a lane waits for
-    /// another and at a step's ends. Two around every operation cost a GPU about a microsecond each.
+    /// Before the first step: only the steps are timed, and StepResult::spans stays empty: marks stand where a lane
+    /// waits for another and at a step's ends. Two around every operation cost a GPU about a microsecond each.
     void time_steps_only();
     /// Marks that the last step set.
     [[nodiscard]] std::size_t marks() const { return mark_count_; }
@@ -73,7 +75,11 @@ private:
     void fill_arena(std::uint64_t bytes, std::uint64_t seed);
     void queue(std::uint32_t index);
     void queue_unmarked(std::uint32_t index);
-    [[nodiscard]] std::vector<kernels::Device::Mark> step_marks() const;
+    void wait_on_host(const Item& item);
+    void queue_all();
+    /// Returns StepResult::host.
+    double run_items();
+    [[nodiscard]] std::vector<kernels::Device::Mark> set_marks() const;
     void read_times(StepResult& result);
 
     kernels::Device& device_;
@@ -98,6 +104,8 @@ private:
     /// Where only steps are timed: of every item, whether its end is marked. Empty: every operation is timed.
     std::vector<bool> needs_end_;
     std::optional<LaneThreads> threads_;  ///< where streams are threads
+    std::optional<StepGraph> graph_;      ///< where the plan asks for it
+    double host_waited_ = 0;              ///< seconds of this step in which the host only waited
 };
 
 }  // namespace orrery::run

@@ -227,7 +227,10 @@ Action Interpreter::bind_dropout(const LayerCall& call, const Kernel& kernel, co
     return [&device = bind_.device, &numbers = bind_.numbers, parts = std::move(parts)](kernels::Stream stream) {
         for (const Part& part : parts) {
             kernels::Settings now = part.settings;
-            now.dropout->step += static_cast<std::uint32_t>(numbers.step);
+            if (numbers.live != nullptr)
+                now.dropout->live_step = &numbers.live->step;
+            else
+                now.dropout->step += static_cast<std::uint32_t>(numbers.step);
             device.launch(part.kernel, part.operands, stream, now);
         }
     };
@@ -247,6 +250,7 @@ Action Interpreter::bind_kernel(const LayerCall& call, const Kernel& kernel, con
     return [&device = bind_.device, &numbers = bind_.numbers, kernel, operands = std::move(operands),
             now = given](kernels::Stream stream) mutable {
         now.scale_factor = numbers.loss_scale;  // as it is at this step
+        if (numbers.live != nullptr) now.live_factor = &numbers.live->loss_scale;
         device.launch(kernel, operands, stream, now);
     };
 }

@@ -70,6 +70,7 @@ MarkCost cost_of_marks(kernels::Device& device, kernels::Stream stream) {
 /// What one rank remembers of a step: its spans on rank 0's clock.
 struct Taken {
     double start = 0, end = 0;
+    double host = 0;  ///< to queue it
     std::vector<Span> spans;
 };
 
@@ -116,7 +117,7 @@ private:
         for (std::uint32_t i = 0; i < plan_.settings.steps; i += program_.steps) {
             if (hooks_.progress != nullptr) hooks_.progress->record().step = i;
             StepResult step = executor_.step();
-            taken_.push_back({step.origin, step.origin + step.seconds, std::move(step.spans)});
+            taken_.push_back({step.origin, step.origin + step.seconds, step.host, std::move(step.spans)});
             for (std::uint32_t k = 0; k < program_.steps; ++k) {
                 const auto own = k < step.losses.size() ? std::optional(step.losses[k]) : std::nullopt;
                 result_.steps.push_back(
@@ -157,6 +158,10 @@ private:
         const MarkCost marks = cost_of_marks(device_, 1);
         own.overhead = static_cast<double>(executor_.marks()) * marks.mean;
         own.empty = marks.between;
+        std::vector<double> queueing;
+        for (std::size_t i = program_.steps > 1 ? 0 : result_.warmup; i < taken_.size(); ++i)
+            queueing.push_back(taken_[i].host);
+        own.queueing = median(std::move(queueing));
         for (std::size_t op = 0; op < items; ++op) {
             std::vector<double> begins, ends, durations, device;
             for (std::size_t i = program_.steps > 1 ? 0 : result_.warmup; i < taken_.size(); ++i) {

@@ -39,6 +39,7 @@ Json json_of(const MeasuredRank& rank) {
             {"clock_uncertainty_s", rank.clock_uncertainty},
             {"overhead_s", rank.overhead},
             {"empty_s", rank.empty},
+            {"queueing_s", rank.queueing},
             {"begin_s", begin},
             {"end_s", end},
             {"seconds", seconds},
@@ -57,7 +58,7 @@ std::vector<double> column(const documents::Value& in, const char* key, std::siz
 
 MeasuredRank rank_of(const documents::Value& in) {
     in.only({"rank", "host", "device", "software", "memory_bytes", "clock_offset_s", "clock_uncertainty_s",
-             "overhead_s", "empty_s", "begin_s", "end_s", "seconds", "device_s", "spread_s"});
+             "overhead_s", "empty_s", "queueing_s", "begin_s", "end_s", "seconds", "device_s", "spread_s"});
     MeasuredRank rank;
     rank.rank = in.at("rank").count32();
     rank.host = in.at("host").text();
@@ -71,6 +72,7 @@ MeasuredRank rank_of(const documents::Value& in) {
     rank.clock_uncertainty = in.at("clock_uncertainty_s").number();
     rank.overhead = in.at("overhead_s").number();
     rank.empty = in.at("empty_s").number();
+    rank.queueing = in.at("queueing_s").number(0);
     const std::size_t ops = in.at("begin_s").size();
     const auto begin = column(in, "begin_s", ops), end = column(in, "end_s", ops), seconds = column(in, "seconds", ops),
                device = column(in, "device_s", ops), spread = column(in, "spread_s", ops);

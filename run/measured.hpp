@@ -28,6 +28,7 @@ struct MeasuredRank {
     double clock_offset = 0, clock_uncertainty = 0;  ///< against rank 0's
     double overhead = 0;                             ///< device seconds a step that taking the times took
     double empty = 0;                                ///< device seconds that an operation without work seems to take
+    double queueing = 0;                             ///< host seconds a step to queue a GPU's work; 0 on a CPU
     std::vector<OpTimes> ops;
 };
 

@@ -1,7 +1,6 @@
 #include "run/stage_operations.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -45,9 +44,15 @@ std::vector<Piece> pieces(const std::vector<std::vector<Stretch>>& operands) {
     return list;
 }
 
-/// As Megatron-LM's clip_grads.py.
-double clipping(double most, float sum_of_squares) {
-    return std::min(1.0, most / (std::sqrt(static_cast<double>(sum_of_squares)) + 1e-6));
+/// The update's numbers of this step. before: updates of the program that come first.
+void set_update(kernels::Settings& settings, const StepNumbers& numbers, double most_norm, int before) {
+    if (numbers.live != nullptr) {
+        settings.live_update = {numbers.live, most_norm};
+        return;
+    }
+    settings.adam.step += before;
+    if (most_norm > 0)
+        settings.scale_factor = settings.scale_factor.value_or(1) * kernels::clipping(most_norm, *numbers.norm);
 }
 
 }  // namespace
@@ -80,11 +85,10 @@ Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const
     const int before = updates ? updates_++ : 0;
     actions.push_back([&device = bind_.device, &numbers = bind_.numbers, kernel, settings, most = detail.most_norm,
                        before, updates, list = pieces(operands)](kernels::Stream stream) {
-        if (updates && numbers.skips()) return;
+        if (updates && numbers.live == nullptr && numbers.skips()) return;
         kernels::Settings now = settings;
         now.adam = numbers.adam;
-        now.adam.step += before;
-        if (most > 0) now.scale_factor = settings.scale_factor.value_or(1) * clipping(most, *numbers.norm);
+        if (updates || most > 0) set_update(now, numbers, most, before);
         Pointwise part = kernel;
         part.dtype = in_memory(kernel.dtype);
         for (const Piece& piece : list) {
@@ -110,6 +114,7 @@ Action StageOperations::bind_unscaling(const Op& op, const StateDetail& detail) 
         device.launch(Pointwise{PointwiseKind::fill, kernels::Dtype::fp32, 1, 1}, std::vector{sum}, stream);
         kernels::Settings unscaling, squares;
         unscaling.scale_factor = 1 / numbers.loss_scale;
+        if (numbers.live != nullptr) unscaling.live_factor = &numbers.live->unscale;
         squares.accumulate = true;
         for (const Piece& piece : list) {
             void* const gradients = piece.operands.front();
@@ -150,7 +155,7 @@ Action StageOperations::bind_host(const Op& op, const Pointwise& adam, const Sta
             mean = detail.settings.scale_factor.value(), most = detail.most_norm, widened = pieces(widening),
             list = pieces(operands)](kernels::Stream stream) {
         kernels::Settings scaling, now;
-        scaling.scale_factor = mean * (most > 0 ? clipping(most, *numbers.norm) : 1.0);
+        scaling.scale_factor = mean * (most > 0 ? kernels::clipping(most, *numbers.norm) : 1.0);
         for (const Piece& piece : widened)
             device.launch(Pointwise{kind, sums, 1, piece.elements}, piece.operands, stream, scaling);
         now.adam = numbers.adam;
@@ -213,9 +218,14 @@ Action StageOperations::bind_collective(const Op& op, const StateDetail& detail)
     }
     const State number = detail.operands.back().state;
     if (number == State::norm || number == State::overflow) {
-        float* const to = number == State::norm ? bind_.numbers.norm : bind_.numbers.overflow;
-        actions.emplace_back([&device = bind_.device, from = received.front().at.memory, to](kernels::Stream stream) {
-            device.copy(kernels::CopyKind::device_to_host, to, from, sizeof(float), stream);
+        actions.emplace_back([&device = bind_.device, &numbers = bind_.numbers, from = received.front().at.memory,
+                              norm = number == State::norm](kernels::Stream stream) {
+            device.copy(kernels::CopyKind::device_to_host, norm ? numbers.norm : numbers.overflow, from, sizeof(float),
+                        stream);
+            if (numbers.live != nullptr && (norm || numbers.may_skip))
+                device.copy(kernels::CopyKind::device_to_device,
+                            norm ? &numbers.live->sum_of_squares : &numbers.live->overflow, from, sizeof(float),
+                            stream);
         });
     }
     return in_order(std::move(actions));

@@ -167,6 +167,17 @@ void require_fusion(const strategies::Plan& plan) {
             "set it to true");
 }
 
+/// A graph holds one step, from its first kernel to its last.
+void require_graph(const strategies::Plan& plan) {
+    const strategies::Training& training = plan.training;
+    if (!training.cuda_graph) return;
+    require(training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration, "/training/cuda_graph_scope",
+            "a graph of a part of a step cannot be executed yet", "set it to \"full_iteration\"");
+    require(!schedule_of(plan.strategy.schedule).asynchronous, "/training/cuda_graph",
+            "steps that run into each other are one program, which runs once: no launch of a graph would repeat it",
+            "set it to false, or strategy.schedule to \"1f1b\"");
+}
+
 }  // namespace
 
 void require_executable(const strategies::Plan& plan) {
@@ -191,7 +202,7 @@ void require_executable(const strategies::Plan& plan) {
             "activation functions in fp32 cannot be executed yet", "set it to false");
     require(training.memory_format == strategies::MemoryFormat::channels_last, "/training/memory_format",
             "images with channels first cannot be executed yet", "set it to \"channels_last\"");
-    require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
+    require_graph(plan);
     require(!training.fp8_attention, "/training/fp8_dot_product_attention", "products in fp8 cannot be executed yet",
             "leave it out");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
@@ -246,6 +257,8 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
                 fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
                 "a CPU takes bf16, fp16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in 16 bits of 64, "
                 "80, 96 or 128");
+    require(device.facts().kind == "cuda" || !plan.training.cuda_graph, "/training/cuda_graph",
+            fmt::format("CUDA graphs are a GPU's, and {} is none", device.facts().name), "set it to false");
     if (device.facts().kind != "cuda") return;
     require(plan.strategy.context == 1 || plan.strategy.context_exchange == strategies::ContextExchange::a2a,
             "/strategy/cp_comm_type", "a GPU runs no attention over a part of the keys",

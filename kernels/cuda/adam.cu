@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/step_update.hpp"
 #include "kernels/operands.hpp"
 
 namespace orrery::kernels::cuda {
@@ -36,7 +37,12 @@ struct Update {
     const float* g;
     float *w, *m, *v;
     T* copy;
+    const StepValues* live;
     __device__ void operator()(std::uint64_t i) const {
+        if (live == nullptr) return update(i, s.correct_m, s.correct_v, s.factor);
+        if (std::isfinite(live->overflow)) update(i, live->first_moment, live->second_moment, live->factor);
+    }
+    __device__ __forceinline__ void update(std::uint64_t i, float correct_m, float correct_v, float factor) const {
         float gradient[W], weight[W], first[W], second[W];
         load(g + i, gradient);
         load(w + i, weight);
@@ -44,11 +50,11 @@ struct Update {
         load(v + i, second);
 #pragma unroll
         for (int e = 0; e < W; ++e) {
-            const float scaled = s.factor * gradient[e];
+            const float scaled = factor * gradient[e];
             first[e] = s.b1 * first[e] + s.one_minus_b1 * scaled;
             second[e] = s.b2 * second[e] + s.one_minus_b2 * scaled * scaled;
-            const float root = sqrtf(second[e] * s.correct_v) + s.epsilon;
-            weight[e] -= s.rate * (first[e] * s.correct_m / root + s.decay * weight[e]);
+            const float root = sqrtf(second[e] * correct_v) + s.epsilon;
+            weight[e] -= s.rate * (first[e] * correct_m / root + s.decay * weight[e]);
         }
         store(w + i, weight);
         store(m + i, first);
@@ -61,6 +67,8 @@ struct Update {
 
 void launch_adam(const Place& place, const Pointwise& p, Operands o) {
     const std::uint64_t n = p.rows * p.cols;
+    const StepValues* const live = o.settings().live_update.values;
+    if (live != nullptr) launch_form_factor(place, o.settings());
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         const auto run = [&](auto W) {
@@ -69,7 +77,8 @@ void launch_adam(const Place& place, const Pointwise& p, Operands o) {
                                        at<float>(o, 1),
                                        at<float>(o, 2),
                                        at<float>(o, 3),
-                                       at<T>(o, 4)};
+                                       at<T>(o, 4),
+                                       live};
             map_flat<W.value>(place, f, n);
         };
         n % width == 0 ? run(std::integral_constant<int, width>{}) : run(std::integral_constant<int, 1>{});

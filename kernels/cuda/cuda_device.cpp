@@ -12,6 +12,7 @@
 #include "base/overloaded.hpp"
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/check.hpp"
+#include "kernels/cuda/cuda_graph.hpp"
 #include "kernels/cuda/pace.hpp"
 #include "kernels/cuda/pointwise.hpp"
 
@@ -87,7 +88,10 @@ CudaDevice::~CudaDevice() {
     cudaSetDevice(ordinal_);
     cudaDeviceSynchronize();
     gemm_.reset();
-    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+    for (const MarkEvents& events : events_)
+        for (const cudaEvent_t event : {events.reached, events.recorded})
+            if (event != nullptr) cudaEventDestroy(event);
+    for (void* const scratch : old_scratch_) cudaFree(scratch);
     cudaEventDestroy(order_);
     cudaEventDestroy(origin_);
     cudaFreeHost(host_words_);
@@ -120,7 +124,10 @@ Place CudaDevice::place(Stream stream, std::uint64_t scratch_bytes) {
         check(cudaStreamSynchronize(s.stream), "waiting for a stream");  // earlier kernels may still use the old one
         void* const old = std::exchange(s.scratch, nullptr);
         s.scratch_bytes = 0;
-        check(cudaFree(old), "releasing scratch memory");
+        if (has_recorded_)
+            old_scratch_.push_back(old);
+        else
+            check(cudaFree(old), "releasing scratch memory");
         check(cudaMalloc(&s.scratch, wanted), fmt::format("allocating {} bytes of scratch", wanted));
         s.scratch_bytes = wanted;
     }
@@ -235,13 +242,22 @@ void CudaDevice::move_origin() {
 Device::Mark CudaDevice::mark(Stream stream) {
     use();
     if (free_events_.empty()) {
-        cudaEvent_t event = nullptr;
-        check(cudaEventCreate(&event), "creating an event");
+        MarkEvents events;
+        check(cudaEventCreate(&events.reached), "creating an event");
         free_events_.push_back(events_.size());
-        events_.push_back(event);
+        events_.push_back(events);
     }
     const Mark mark = free_events_.back();
-    check(cudaEventRecord(events_[mark], state(stream).stream), "recording an event");
+    MarkEvents& events = events_[mark];
+    const cudaStream_t on = state(stream).stream;
+    if (recording_ != nullptr) {
+        if (events.recorded == nullptr)
+            check(cudaEventCreateWithFlags(&events.recorded, cudaEventDisableTiming), "creating an event");
+        check(cudaEventRecordWithFlags(events.reached, on, cudaEventRecordExternal), "recording an event");
+        check(cudaEventRecord(events.recorded, on), "recording an event");
+    } else {
+        check(cudaEventRecord(events.reached, on), "recording an event");
+    }
     free_events_.pop_back();
     return mark;
 }
@@ -249,29 +265,46 @@ Device::Mark CudaDevice::mark(Stream stream) {
 double CudaDevice::seconds(Mark from, Mark to) {
     use();
     float milliseconds = 0.0f;
-    check(cudaEventElapsedTime(&milliseconds, events_.at(from), events_.at(to)), "reading the time between two marks");
+    check(cudaEventElapsedTime(&milliseconds, events_.at(from).reached, events_.at(to).reached),
+          "reading the time between two marks");
     return milliseconds * 1e-3;
 }
 
 void CudaDevice::wait_for(Stream waiting, Mark mark) {
     use();
-    check(cudaStreamWaitEvent(this->stream(waiting), events_.at(mark), 0), "queueing a wait");
+    const MarkEvents& events = events_.at(mark);
+    check(cudaStreamWaitEvent(this->stream(waiting), recording_ != nullptr ? events.recorded : events.reached, 0),
+          "queueing a wait");
 }
 
 void CudaDevice::finish(Mark mark) {
     use();
-    check(cudaEventSynchronize(events_.at(mark)), "waiting for a mark");
+    check(cudaEventSynchronize(events_.at(mark).reached), "waiting for a mark");
 }
 
 double CudaDevice::moment(Mark mark) {
     use();
     float milliseconds = 0.0f;
-    check(cudaEventElapsedTime(&milliseconds, origin_, events_.at(mark)), "reading the time of a mark");
+    check(cudaEventElapsedTime(&milliseconds, origin_, events_.at(mark).reached), "reading the time of a mark");
     return origin_seconds_ + milliseconds * 1e-3;
 }
 
 void CudaDevice::forget(std::span<const Mark> marks) {
     free_events_.insert(free_events_.end(), marks.begin(), marks.end());
+}
+
+std::unique_ptr<Graph> CudaDevice::record(Stream first, const std::function<void()>& work) {
+    auto graph = std::make_unique<CudaGraph>(*this);
+    has_recorded_ = true;
+    recording_ = graph.get();
+    try {
+        graph->record(this->stream(first), work);
+    } catch (...) {
+        recording_ = nullptr;
+        throw;
+    }
+    recording_ = nullptr;
+    return graph;
 }
 
 /// What host and GPU tell each other.

@@ -17,6 +17,8 @@ namespace orrery::kernels::cuda {
 /// GPUs that this process may use. 0 when there is none, or no driver.
 int gpus();
 
+class CudaGraph;
+
 class CudaDevice final : public Device {
 public:
     /// ordinal: 0 is the first visible GPU. gemm_candidates: see GemmLibrary. Throws Error when there is no such GPU.
@@ -49,17 +51,26 @@ public:
     void hold(Stream stream) override;
     void proceed() override;
     [[nodiscard]] double core_hertz_behind(Stream stream) override;
+    [[nodiscard]] std::unique_ptr<Graph> record(Stream first, const std::function<void()>& work) override;
 
     /// CUDA calls of this thread go to this GPU from now on. From any thread.
     void use() const;
     /// The CUDA stream behind a stream, for libraries that queue work of their own.
     [[nodiscard]] cudaStream_t stream(Stream stream);
+    /// The recording under way, null: none. A library may have it call back at each launch.
+    [[nodiscard]] CudaGraph* recording() const { return recording_; }
 
 private:
     struct StreamState {
         cudaStream_t stream = nullptr;
         void* scratch = nullptr;
         std::uint64_t scratch_bytes = 0;
+    };
+
+    /// What a mark is reached by. Within a recording the order of its streams is another event's, which is gone when
+    /// the recording ends; the first is then reached each time that the graph runs.
+    struct MarkEvents {
+        cudaEvent_t reached = nullptr, recorded = nullptr;
     };
 
     StreamState& state(Stream stream);
@@ -73,11 +84,14 @@ private:
     std::unique_ptr<Nvml> nvml_;
     std::unique_ptr<GemmLibrary> gemm_;
     std::vector<StreamState> streams_;
-    std::vector<cudaEvent_t> events_;  ///< by Mark
+    std::vector<MarkEvents> events_;  ///< by Mark
     std::vector<Mark> free_events_;
-    cudaEvent_t order_ = nullptr;   ///< of wait()
-    cudaEvent_t origin_ = nullptr;  ///< of moment()
-    double origin_seconds_ = 0;     ///< what moment() is there
+    CudaGraph* recording_ = nullptr;
+    bool has_recorded_ = false;       ///< a graph may use scratch that it was recorded with
+    std::vector<void*> old_scratch_;  ///< of streams that have a larger one since
+    cudaEvent_t order_ = nullptr;     ///< of wait()
+    cudaEvent_t origin_ = nullptr;    ///< of moment()
+    double origin_seconds_ = 0;       ///< what moment() is there
     std::chrono::steady_clock::time_point anchored_;
     HostWords* host_words_ = nullptr;  ///< pinned
     std::uint32_t ticket_ = 0;         ///< of the latest hold()

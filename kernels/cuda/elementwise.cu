@@ -1,6 +1,7 @@
 // add, scale, cast and fill.
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/step_update.hpp"
 #include "kernels/operands.hpp"
 
 namespace orrery::kernels::cuda {
@@ -23,16 +24,28 @@ struct Add {
     }
 };
 
+/// As the host knows it, or as it lies in memory when the kernel runs.
+struct Factor {
+    float given;
+    const float* live;
+    Factor(const Settings& settings, double otherwise)
+        : given(static_cast<float>(settings.scale_factor.value_or(otherwise))), live(settings.live_factor) {
+        if (settings.live_update.values != nullptr) live = &settings.live_update.values->factor;
+    }
+    __device__ __forceinline__ float now() const { return live == nullptr ? given : *live; }
+};
+
 template <class T, int W>
 struct Scale {
     const T* a;
     T* b;
-    float factor;
+    Factor factor;
     __device__ void operator()(std::uint64_t i) const {
+        const float by = factor.now();
         float x[W];
         load(a + i, x);
 #pragma unroll
-        for (int e = 0; e < W; ++e) x[e] *= factor;
+        for (int e = 0; e < W; ++e) x[e] *= by;
         store(b + i, x);
     }
 };
@@ -41,12 +54,13 @@ template <class From, class To, int W>
 struct Cast {
     const From* x;
     To* y;
-    float factor;
+    Factor factor;
     __device__ void operator()(std::uint64_t i) const {
+        const float by = factor.now();
         float values[W];
         load(x + i, values);
 #pragma unroll
-        for (int e = 0; e < W; ++e) values[e] *= factor;
+        for (int e = 0; e < W; ++e) values[e] *= by;
         store(y + i, values);
     }
 };
@@ -54,7 +68,7 @@ struct Cast {
 template <class T, int W>
 void launch_cast(const Place& place, const Pointwise& p, Operands o) {
     const std::uint64_t n = p.rows * p.cols;
-    const auto factor = static_cast<float>(o.settings().scale_factor.value_or(1.0));
+    const Factor factor(o.settings(), 1.0);
     if (o.settings().result == p.dtype)
         map_flat<W>(place, Cast<float, T, W>{at<float>(o, 0), at<T>(o, 1), factor}, n);
     else
@@ -69,7 +83,8 @@ void launch_elementwise(const Place& place, const Pointwise& p, Operands o) {
         check(cudaMemsetAsync(o[0], 0, n * size_of(p.dtype), place.stream), "clearing memory");
         return;
     }
-    const auto factor = static_cast<float>(o.settings().scale_factor.value_or(scale_factor));
+    if (o.settings().live_update.values != nullptr) launch_form_factor(place, o.settings());
+    const Factor factor(o.settings(), scale_factor);
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         with_width<T>(n, [&](auto width) {

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/host_name.hpp"
 #include "kernels/cuda/check.hpp"
+#include "kernels/cuda/cuda_graph.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -163,7 +164,18 @@ void NcclCommunicator::ask(Stream stream, const std::string& doing, const Ask& a
     throw_if_failed();
     const cudaStream_t cuda_stream = device_.stream(stream);
     settle(ask(cuda_stream), doing);
-    check(cudaEventRecord(latest_, cuda_stream), "recording an event");
+    if (CudaGraph* const graph = device_.recording())
+        graph->at_launch(this, [this](Stream launched_on) {
+            const std::lock_guard again(mutex_);
+            throw_if_failed();
+            watch_until(device_.stream(launched_on));
+        });
+    else
+        watch_until(cuda_stream);
+}
+
+void NcclCommunicator::watch_until(cudaStream_t stream) {
+    check(cudaEventRecord(latest_, stream), "recording an event");
     queued_at_ = Clock::now();
     queued_ = true;
 }

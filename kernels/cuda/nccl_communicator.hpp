@@ -53,6 +53,8 @@ private:
     /// Asks NCCL for something on a stream and remembers when.
     template <class Ask>
     void ask(Stream stream, const std::string& doing, const Ask& ask);
+    /// The watchdog waits for what is queued on the stream so far. With mutex_ held.
+    void watch_until(cudaStream_t stream);
     /// Waits until NCCL has taken what was asked, and throws what went wrong.
     void settle(ncclResult_t result, std::string_view doing);
     void throw_if_failed() const;          ///< with mutex_ held

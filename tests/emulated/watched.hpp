@@ -77,6 +77,10 @@ public:
     [[nodiscard]] double moment(Mark mark) override { return real_.moment(mark); }
     void forget(std::span<const Mark> marks) override { real_.forget(marks); }
     [[nodiscard]] ClockReading clocks() override { return real_.clocks(); }
+    /// Races are found as it is recorded.
+    [[nodiscard]] std::unique_ptr<Graph> record(Stream first, const std::function<void()>& work) override {
+        return real_.record(first, work);
+    }
 
 private:
     Device& real_;

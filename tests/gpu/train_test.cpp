@@ -1,5 +1,6 @@
 // A GPU trains the same models as a plain implementation in double precision, as CPUs do in tests/run.
 #include <cmath>
+#include <string>
 
 #include "base/error.hpp"
 #include "run/executor.hpp"
@@ -161,6 +162,28 @@ TEST_F(GpuTraining, TimesStepsAlone) {
         EXPECT_GT(result.seconds, 0);
     }
     EXPECT_LT(alone.marks(), every.marks() / 10);
+}
+
+/// Steps that are replayed are those that are queued, to the last bit. Of both the host's time is left in the results.
+TEST_F(GpuTraining, TrainsByAGraphAsByQueuedSteps) {
+    Plan plan = gpt();
+    plan.model.dropout = 0.2;
+    const strategies::StepProgram program = strategies::build(plan);
+    Plan recorded_plan = plan;
+    recorded_plan.training.cuda_graph = true;
+    Executor queued(gpu(), nullptr, plan, program, fast()), recorded(gpu(), nullptr, recorded_plan, program, fast());
+    double queueing = 0, launching = 0;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        const StepResult one = queued.step(), other = recorded.step();
+        EXPECT_EQ(other.losses, one.losses) << "step " << step;
+        EXPECT_EQ(other.spans.size(), one.spans.size());
+        EXPECT_GT(other.seconds, 0);
+        queueing = one.host;
+        launching = other.host;
+    }
+    RecordProperty("queueing_us", std::to_string(1e6 * queueing));
+    RecordProperty("launching_us", std::to_string(1e6 * launching));
+    EXPECT_GT(launching, 0);
 }
 
 TEST_F(GpuTraining, MomentsStayInOrderOverSteps) {

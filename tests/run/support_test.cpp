@@ -144,7 +144,21 @@ const Refusal model_cases[]{
      }},
     {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
-    {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
+    {"/training/cuda_graph",
+     [](Plan& p) {
+         p.training.cuda_graph = true;
+         p.strategy.schedule = strategies::ScheduleKind::pipedream_2bw;
+     }},
+    {"/training/cuda_graph_scope",
+     [](Plan& p) {
+         p.training.cuda_graph = true;
+         p.training.cuda_graph_scope = strategies::CudaGraphScope::outside_experts;
+     }},
+    {"/training/cuda_graph_scope",
+     [](Plan& p) {
+         p.training.cuda_graph = true;
+         p.training.cuda_graph_scope = strategies::CudaGraphScope::routers;
+     }},
     {"/training/memory_format", [](Plan& p) { p.training.memory_format = strategies::MemoryFormat::channels_first; }},
     {"/training/software",
      [](Plan& p) {
@@ -377,6 +391,27 @@ public:
 private:
     kernels::DeviceFacts facts_{.kind = "cuda", .name = "on paper"};
 };
+
+/// A step of any kind of plan is recorded, but on a CPU.
+TEST(Support, GraphsAreAGpus) {
+    const auto cpu = kernels::open_device("cpu");
+    GpuOnPaper gpu;
+    Plan plan = executable();
+    plan.model = {
+        .name = "gpt", .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 32, .vocab = 64};
+    plan.model.max_positions = plan.training.seq = 8;
+    plan.training.cuda_graph = true;
+    const strategies::StepProgram step = strategies::build(plan);
+    EXPECT_NO_THROW(require_executable(plan));
+    EXPECT_NO_THROW(require_runs_on(gpu, plan, step));
+    try {
+        require_runs_on(*cpu, plan, step);
+        ADD_FAILURE() << "a CPU took a graph";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/training/cuda_graph");
+        EXPECT_FALSE(error.hint().empty());
+    }
+}
 
 TEST(Support, AGpuRefusesByKeyWhatACpuTakes) {
     const Refusal cases[]{

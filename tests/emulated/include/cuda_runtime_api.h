@@ -45,14 +45,34 @@ enum cudaError_t {
     cudaErrorInvalidResourceHandle,
     cudaErrorNotReady,
     cudaErrorLaunchFailure,
+    cudaErrorStreamCaptureUnsupported,
+    cudaErrorStreamCaptureInvalidated,
+    cudaErrorStreamCaptureMerge,
+    cudaErrorStreamCaptureUnmatched,
+    cudaErrorStreamCaptureUnjoined,
+    cudaErrorStreamCaptureIsolation,
+    cudaErrorCapturedEvent,
+    cudaErrorStreamCaptureWrongThread,
+};
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal,
+    cudaStreamCaptureModeThreadLocal,
+    cudaStreamCaptureModeRelaxed,
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaDataType_t { CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF, CUDA_R_8F_E4M3 };
-inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaEventRecordExternal = 1;
 
 using cudaStream_t = orrery::emulated::Stream*;
 using cudaEvent_t = orrery::emulated::Event*;
+
+namespace orrery::emulated {
+struct RecordedGraph;
+struct ExecutableGraph;
+}  // namespace orrery::emulated
+using cudaGraph_t = orrery::emulated::RecordedGraph*;
+using cudaGraphExec_t = orrery::emulated::ExecutableGraph*;
 
 struct cudaDeviceProp {
     char name[256];
@@ -92,9 +112,17 @@ cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to);
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 cudaError_t orrery_emulated_allow_shared(std::size_t bytes);
 template <class... Arguments>

@@ -135,13 +135,26 @@ void carry_out(Collective& c) {
     c.done = true;
 }
 
-/// The piece of work `number` of a member may run when those before it have, whatever their streams.
-void queue(Member* member, cudaStream_t stream, const char* name, std::function<bool()> arrive) {
-    const std::uint64_t number = member->queued++;
-    Machine::get().queue(stream, {name, [member] { ++member->finished; },
-                                  [member, number, arrive = std::move(arrive)] {
-                                      return member->finished == number && !member->all->aborted && arrive();
-                                  }});
+/// A piece of work of a member at one launch: its number among the member's, and whether it can be done.
+struct Turn {
+    std::uint64_t number;
+    std::function<bool()> arrive;
+};
+
+/// Each may run when those before it have, whatever their streams. next: called at each launch.
+void queue(Member* member, cudaStream_t stream, const char* name, std::function<std::function<bool()>()> next) {
+    const auto turns = std::make_shared<std::deque<Turn>>();
+    Work work{name,
+              [member, turns] {
+                  ++member->finished;
+                  turns->pop_front();
+              },
+              [member, turns] {
+                  const Turn& turn = turns->front();
+                  return member->finished == turn.number && !member->all->aborted && turn.arrive();
+              }};
+    work.launched = [member, turns, next = std::move(next)] { turns->push_back({member->queued++, next()}); };
+    Machine::get().queue(stream, std::move(work));
 }
 
 ncclResult_t collective(const Part& part, Member* member, cudaStream_t stream, std::size_t send, std::size_t receive) {
@@ -154,8 +167,7 @@ ncclResult_t collective(const Part& part, Member* member, cudaStream_t stream, s
         machine.fail("misuse: a collective on what is not whole in a GPU's memory");
         return ncclInvalidArgument;
     }
-    const std::uint64_t number = member->collectives++;
-    queue(member, stream, "collective", [member, number, part] {
+    const auto arrive = [member, part](std::uint64_t number) {
         Collective& c = member->all->collectives[number];
         const auto rank = static_cast<std::size_t>(member->rank);
         c.parts.resize(member->all->ranks);
@@ -166,7 +178,9 @@ ncclResult_t collective(const Part& part, Member* member, cudaStream_t stream, s
             if (++c.arrived == c.parts.size()) carry_out(c);
         }
         return c.done;
-    });
+    };
+    queue(member, stream, "collective",
+          [member, arrive] { return [arrive, number = member->collectives++] { return arrive(number); }; });
     return ncclSuccess;
 }
 
@@ -202,17 +216,20 @@ void queue(Exchange exchange) {
     if (exchange.sides.empty()) return;
     Member* const member = exchange.member;
     const cudaStream_t stream = exchange.stream;
-    queue(member, stream, "messages", [exchange = std::move(exchange), posted = std::make_shared<bool>(false)] {
-        Communicator& all = *exchange.member->all;
-        for (const auto& [sends, peer, message] : exchange.sides) {
-            if (*posted) break;
-            const std::pair way =
-                sends ? std::pair(exchange.member->rank, peer) : std::pair(peer, exchange.member->rank);
-            (sends ? all.sends : all.receives)[way].push_back(message);
-            match(all, way);
-        }
-        *posted = true;
-        return std::ranges::all_of(exchange.sides, [](const auto& side) { return side.message->done; });
+    queue(member, stream, "messages", [exchange = std::move(exchange)] {
+        std::vector<Exchange::Side> sides = exchange.sides;
+        for (Exchange::Side& side : sides) side.message = std::make_shared<Message>(*side.message);
+        return [member = exchange.member, sides = std::move(sides), posted = false]() mutable {
+            Communicator& all = *member->all;
+            for (const auto& [sends, peer, message] : sides) {
+                if (posted) break;
+                const std::pair way = sends ? std::pair(member->rank, peer) : std::pair(peer, member->rank);
+                (sends ? all.sends : all.receives)[way].push_back(message);
+                match(all, way);
+            }
+            posted = true;
+            return std::ranges::all_of(sides, [](const auto& side) { return side.message->done; });
+        };
     });
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "tests/emulated/machine/block.hpp"
+#include "tests/emulated/machine/graphs.hpp"
 #include "tests/emulated/machine/memory.hpp"
 
 namespace orrery::emulated {
@@ -79,6 +80,8 @@ bool Machine::knows(const Stream* stream) const {
 }
 
 void Machine::queue(Stream* stream, Work work) {
+    if (stream->capture != nullptr) return stream->capture->add(*stream, std::move(work));
+    if (work.launched) work.launched();
     stream->queue.push_back(std::move(work));
     changed_.notify_all();
     if (running_ || setup_.eagerness <= 0) return;  // what runs now queues nothing that has to run before it
@@ -87,22 +90,44 @@ void Machine::queue(Stream* stream, Work work) {
         if (!run_one()) break;
 }
 
-/// The first piece of a stream that is drawn among those that are ready.
-bool Machine::run_one() {
-    if (failure_) return false;
-    std::vector<Stream*> ready;
-    for (const auto& stream : streams_)
-        if (!stream->queue.empty() && (!stream->queue.front().ready || stream->queue.front().ready()))
-            ready.push_back(stream.get());
-    if (ready.empty()) return false;
-    Stream* const stream = ready[random_() % ready.size()];
-    const Work work = std::move(stream->queue.front());
-    stream->queue.pop_front();
+void Machine::run(const Work& work) {
     catch_bad_accesses();
     running_ = true;
     work.run();
     running_ = false;
     changed_.notify_all();
+}
+
+/// A piece that is drawn among those that are ready: first of their streams, or nodes of a graph that is.
+bool Machine::run_one() {
+    if (failure_) return false;
+    struct Turn {
+        Stream* stream;
+        std::size_t node;  ///< of a graph; else 0
+        bool of_graph;
+    };
+    const auto can_run = [](const Work& work) { return !work.ready || work.ready(); };
+    std::vector<Turn> ready;
+    for (const auto& stream : streams_) {
+        if (stream->queue.empty()) continue;
+        const std::shared_ptr<GraphRun> graph = stream->queue.front().graph;
+        if (can_run(stream->queue.front())) ready.push_back({stream.get(), 0, false});
+        if (graph == nullptr) continue;
+        for (const std::size_t node : graph->ready())
+            if (can_run(graph->work(node))) ready.push_back({stream.get(), node, true});
+    }
+    if (failure_) return false;  // asking has shown a misuse
+    if (ready.empty()) return false;
+    const Turn drawn = ready[random_() % ready.size()];
+    if (drawn.of_graph) {
+        const std::shared_ptr<GraphRun> graph = drawn.stream->queue.front().graph;
+        run(graph->work(drawn.node));
+        graph->finish(drawn.node);
+        return true;
+    }
+    const Work work = std::move(drawn.stream->queue.front());
+    drawn.stream->queue.pop_front();
+    run(work);
     return true;
 }
 

@@ -37,10 +37,16 @@ std::string describe_setup();
 /// A launch that CUDA would refuse: said on stderr, and by the next cudaGetLastError().
 void refuse_launch(const std::string& why);
 
+struct Capture;
+class GraphRun;
+
 struct Event {
     bool timed = true;
     std::uint64_t recorded = 0, reached = 0;  ///< how often
     std::uint64_t nanoseconds = 0;            ///< when it was reached last
+    /// Where it was recorded last within a recording: behind which of its nodes.
+    std::shared_ptr<Capture> capture = nullptr;
+    std::vector<std::size_t> behind = {};
 };
 
 /// A piece of work on a stream.
@@ -49,11 +55,18 @@ struct Work {
     std::function<void()> run;
     /// Whether it can run; asked when all before it on its stream is done. None: it can.
     std::function<bool()> ready = nullptr;
+    /// Called as it is queued, and where it was recorded, at every launch: in the order of the recording.
+    std::function<void()> launched = nullptr;
+    /// Of a graph's launch: its nodes run when the stream has come to it.
+    std::shared_ptr<GraphRun> graph = nullptr;
 };
 
 struct Stream {
     int gpu = 0;
     std::deque<Work> queue;
+    /// While it records: what it is given comes behind these nodes.
+    std::shared_ptr<Capture> capture = nullptr;
+    std::vector<std::size_t> tail = {};
 };
 
 class Machine {
@@ -69,6 +82,7 @@ public:
     void drop(Stream* stream);
     [[nodiscard]] bool knows(const Stream* stream) const;
 
+    /// Or records it, where the stream does.
     void queue(Stream* stream, Work work);
     /// Runs what is ready until `done`. Other threads of the host may queue meanwhile. False: a GPU is in error.
     bool wait(std::unique_lock<std::recursive_mutex>& lock, const std::function<bool()>& done);
@@ -89,6 +103,7 @@ private:
     friend void set_up(const Setup& setup);
     friend std::string describe_setup();
     bool run_one();
+    void run(const Work& work);
 
     std::recursive_mutex mutex_;
     std::condition_variable_any changed_;

@@ -251,15 +251,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     const auto lock = machine.lock();
     if (algorithm->number < 0 || !orrery::emulated::supported(*product, *a_layout, *b_layout, *d_layout))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    const bool there = holds(a, a_layout->bytes(), Kind::device) && holds(b, b_layout->bytes(), Kind::device) &&
-                       holds(d, d_layout->bytes(), Kind::device) && holds(workspace, workspace_bytes, Kind::device);
-    if (!there) {
-        machine.fail("misuse: a product whose operands are not whole in a GPU's memory");
-        return CUBLAS_STATUS_EXECUTION_FAILED;
-    }
     orrery::emulated::Job job{*product, *a_layout, *b_layout, *d_layout, a, b, d, 0, 0};
     std::memcpy(&job.alpha, alpha, sizeof job.alpha);
     std::memcpy(&job.beta, beta, sizeof job.beta);
-    machine.queue(stream, {"product", [job] { job.run(); }});
+    const auto there = [=, a_bytes = a_layout->bytes(), b_bytes = b_layout->bytes(), d_bytes = d_layout->bytes()] {
+        return holds(a, a_bytes, Kind::device) && holds(b, b_bytes, Kind::device) && holds(d, d_bytes, Kind::device) &&
+               holds(workspace, workspace_bytes, Kind::device);
+    };
+    if (!there()) {
+        machine.fail("misuse: a product whose operands are not whole in a GPU's memory");
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
+    machine.queue(stream, {"product", [job, there, &machine] {
+                               if (!there()) return machine.fail("misuse: a product of memory that is gone");
+                               job.run();
+                           }});
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -11,5 +11,9 @@ namespace orrery::emulated {
 int current_gpu();
 /// The next cudaGetLastError() of this thread tells it.
 void remember(cudaError_t status);
+/// The same, and the answer of a call.
+cudaError_t told(cudaError_t status);
+/// A call that CUDA does not allow: the machine is in error from then on.
+cudaError_t misuse(cudaError_t status, const std::string& what);
 
 }  // namespace orrery::emulated
