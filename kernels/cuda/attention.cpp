@@ -16,6 +16,9 @@ namespace orrery::kernels::cuda {
 
 namespace {
 
+/// What tensor cores' tiles are loaded by.
+constexpr std::uint64_t vector_bytes = 16;
+
 using Launch = void (*)(const Place&, const AttentionArguments&, std::uint32_t);
 
 struct Entry {
@@ -35,6 +38,8 @@ constexpr std::array table{
     entry<__half, 96>(Dtype::fp16),        entry<__half, 128>(Dtype::fp16),
     entry<__nv_bfloat16, 64>(Dtype::bf16), entry<__nv_bfloat16, 80>(Dtype::bf16),
     entry<__nv_bfloat16, 96>(Dtype::bf16), entry<__nv_bfloat16, 128>(Dtype::bf16),
+    entry<float, 64>(Dtype::tf32),         entry<float, 80>(Dtype::tf32),
+    entry<float, 96>(Dtype::tf32),         entry<float, 128>(Dtype::tf32),
 };
 
 const Entry* find(const Attention& a) {
@@ -48,7 +53,8 @@ MaskNumbers mask_of(const Settings& settings) {
     return settings.dropout ? MaskNumbers(*settings.dropout) : MaskNumbers();
 }
 
-bool is_single(const Attention& a) { return a.dtype == Dtype::fp32 || a.dtype == Dtype::tf32; }
+/// fp32, and heads that tf32's kernels are not compiled for.
+bool is_single(const Attention& a) { return a.dtype == Dtype::fp32 || (a.dtype == Dtype::tf32 && find(a) == nullptr); }
 
 void launch_single(const Place& place, const Attention& a, std::span<void* const> o, const Settings& settings) {
     const std::uint64_t row_stride = settings.row_stride;
@@ -97,9 +103,9 @@ std::uint64_t scratch_bytes(const Attention& a) {
 void launch_attention(const Place& place, const Attention& a, std::span<void* const> o, const Settings& settings) {
     if (is_single(a)) return launch_single(place, a, o, settings);
     const std::uint64_t row_stride = settings.row_stride;
-    if (row_stride % 8 != 0)
+    if (row_stride * size_of(a.dtype) % vector_bytes != 0)
         throw Error(fmt::format("{} in rows of {} elements", to_text(Kernel(a)), row_stride),
-                    "16-bit rows are multiples of 8 elements");
+                    "rows are multiples of 16 bytes");
     const Entry* const entry = find(a);
     const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
     AttentionArguments arguments{};

@@ -9,11 +9,12 @@
 
 namespace orrery::kernels::cuda {
 
-/// fp16 and bf16 with heads of 64, 80, 96, 128 columns; fp32 and tf32 (as fp32) with heads up to 128; any length.
+/// On tensor cores fp16, bf16 and tf32 with heads of 64, 80, 96, 128 columns; on the ordinary cores fp32 with heads up
+/// to 128, and tf32 (as fp32) with those that tensor cores do not take; any length.
 bool supports(const Attention& kernel);
 /// Scratch that launch_attention uses.
 std::uint64_t scratch_bytes(const Attention& kernel);
-/// settings: row_stride, in 16 bits a multiple of 8, else Error is thrown; and the dropout.
+/// settings: row_stride, on tensor cores a multiple of 16 bytes, else Error is thrown; and the dropout.
 void launch_attention(const Place& place, const Attention& kernel, std::span<void* const> operands,
                       const Settings& settings);
 

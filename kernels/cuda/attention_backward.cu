@@ -5,7 +5,6 @@
 #include "kernels/cuda/attention_kernels.hpp"
 #include "kernels/cuda/attention_tile.cuh"
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/vector.cuh"
 
 namespace orrery::kernels::cuda {
 
@@ -15,22 +14,35 @@ constexpr float log2_e = 1.4426950408889634f;
 
 /// How a kernel divides its work: a block owns 16 MT rows for each of its four warps, and `tile` rows of the other
 /// side go by, in two buffers: one is filled while the other is used.
-template <int D>
+template <class T, int D>
 struct Keys {  // dK and dV, 16 MT x D each, fill the registers
     static constexpr int MT = 1, tile = 64;
 };
-template <int D>
+template <class T, int D>
 struct Queries {  // dQ alone leaves room for twice the rows
     static constexpr int MT = 2, tile = 32;
 };
+template <int D>
+struct Keys<float, D> {  // rows of tf32 take twice the memory
+    static constexpr int MT = 1, tile = D > 64 ? 16 : 32;
+};
+template <int D>
+struct Queries<float, D> : Keys<float, D> {};
 
 template <class Shape>
 constexpr int owned = 16 * Shape::MT* warps_per_block;
 
-/// Two owned tensors, two buffers of two passing ones, and lse and delta for each query.
+/// Two owned tensors and two buffers of two passing ones. In KiB at 64, 80, 96 and 128 columns: 54, 66, 78, 102 in 16
+/// bits, for keys and for queries; 68, 63, 75, 99 in tf32. A multiprocessor has 164 on sm_80 and 228 on sm_90, 1 of
+/// them for each block: it takes at least two of each, for which it has the registers, but at 128 columns one on sm_80.
+/// 99 is what a block may have on the smaller of Ampere's and Ada's GPUs.
 template <class T, int D, class Shape>
-constexpr int shared_bytes = static_cast<int>(sizeof(T)) * (2 * owned<Shape> + 4 * Shape::tile) * tile_pitch(D) +
-                             4 * Shape::tile * 4;
+constexpr int shared_bytes = static_cast<int>(sizeof(T)) * tile_pitch<T>(D) * (2 * owned<Shape> + 4 * Shape::tile);
+
+/// Blocks of keys_backward that a multiprocessor must have registers for; 0: the compiler chooses. For tf32 it would
+/// choose three, and spill.
+template <class T>
+constexpr int least_blocks = is_tf32<T> ? 2 : 0;
 
 /// Where one (batch, head) begins in a tensor whose tokens are `stride` elements apart.
 template <int D>
@@ -67,23 +79,19 @@ __global__ void __launch_bounds__(256) row_dots(AttentionArguments a, std::uint6
 }
 
 /// Scores become P times what its dropout multiplies it by, which weighed the values, and dP becomes
-/// dS = P (factor dP - delta). hidden(m, n, i): whether an element's key does not count for its query (asked only where
-/// `masked`); lse and delta give those of its query, factor that of its dropout.
-template <int MT, int NT, class Hidden, class Lse, class Delta, class Factor>
-__device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, bool masked, float scale,
-                                              Hidden hidden, Lse lse, Delta delta, Factor factor) {
-#pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-        for (int n = 0; n < NT; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                float p = power_of_two(scores[m][n][i] * scale - lse(m, n, i) * log2_e);
-                if (masked && hidden(m, n, i)) p = 0.0f;
-                const float by = factor(m, n, i);  // 1 where there is no dropout
-                scores[m][n][i] = p * by;
-                d_p[m][n][i] = p * (d_p[m][n][i] * by - delta(m, n, i));
-            }
+/// dS = P (factor dP - delta). at: a place among the warp's scores. hidden(at): whether a key does not count for its
+/// query (asked only where `masked`); statistics(m, i, at): lse and delta of its query; factor(at): of its dropout.
+template <int MT, int NT, class Hidden, class Statistics, class Factor>
+__device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, int lane, bool masked,
+                                              float scale, Hidden hidden, Statistics statistics, Factor factor) {
+    each_sum<MT, NT>(lane, [&](int m, int n, int i, Place16 at) {
+        const float2 row = statistics(m, i, at);
+        float p = power_of_two(scores[m][n][i] * scale - row.x * log2_e);
+        if (masked && hidden(at)) p = 0.0f;
+        const float by = factor(at);  // 1 where there is no dropout
+        scores[m][n][i] = p * by;
+        d_p[m][n][i] = p * (d_p[m][n][i] * by - row.y);
+    });
 }
 
 /// What a head's probability is multiplied by; 1 without a dropout.
@@ -95,40 +103,42 @@ __device__ __forceinline__ float factor_of(const AttentionArguments& a, std::uin
     return 1.0f;
 }
 
-/// Begins to load what comes behind a step, and waits for what the step takes.
-template <class Load>
-__device__ __forceinline__ void begin_step(std::uint32_t step, std::uint32_t steps, const Load& load) {
+/// Begins to load what comes behind a step, waits for what the step takes, and makes it ready for products.
+template <class Load, class Ready>
+__device__ __forceinline__ void begin_step(std::uint32_t step, std::uint32_t steps, const Load& load,
+                                           const Ready& ready) {
     if (step + 1 < steps) {
         load(step + 1);
         wait_copies<1>();
     } else {
         wait_copies<0>();
     }
+    ready(step);
     __syncthreads();
 }
 
-/// lse and delta of a tile of queries of one head, [lse, delta][tile].
-template <int tile>
-__device__ __forceinline__ void load_statistics(float* to, const AttentionArguments& a, std::uint32_t head,
+/// lse and delta of a tile of queries of one head, into the padding behind each query's row.
+template <class T, int D, int tile>
+__device__ __forceinline__ void load_statistics(T* q_tile, const AttentionArguments& a, std::uint32_t head,
                                                 std::uint32_t query) {
     if (threadIdx.x >= 2 * tile) return;
-    const std::uint32_t row = threadIdx.x % tile;
+    const std::uint32_t row = threadIdx.x % tile, which = threadIdx.x / tile;
     const bool there = query + row < a.seq;
-    const float* const from = (threadIdx.x < tile ? a.lse : a.delta) +
-                              (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq + (there ? query + row : 0);
-    copy_async<4>(to + threadIdx.x, from, there);
+    const float* const from = (which == 0 ? a.lse : a.delta) + (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq +
+                              (there ? query + row : 0);
+    copy_async<4>(reinterpret_cast<float*>(q_tile + row * tile_pitch<T>(D) + D) + which, from, there);
 }
 
 template <class T, int D, bool drops>
-__global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArguments a, float inverse_root) {
-    using Shape = Keys<D>;
-    constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch(D);
+__global__ void __launch_bounds__(threads_per_block, least_blocks<T>)
+    keys_backward(AttentionArguments a, float inverse_root) {
+    using Shape = Keys<T, D>;
+    constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch<T>(D);
     extern __shared__ __align__(16) unsigned char memory[];
     T* const k_tile = reinterpret_cast<T*>(memory);
     T* const v_tile = k_tile + owned<Shape> * pitch;
     T* const q_tiles = v_tile + owned<Shape> * pitch;
     T* const o_tiles = q_tiles + 2 * tile * pitch;
-    float* const statistics = reinterpret_cast<float*>(o_tiles + 2 * tile * pitch);  // [buffer][lse, delta][tile]
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const std::uint32_t first = blockIdx.x * owned<Shape>, own = first + warp * 16 * MT;
@@ -147,8 +157,15 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
                               query, a.seq);
         load_tile<T, D, tile>(o_tiles + buffer * tile * pitch, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride,
                               query, a.seq);
-        load_statistics<tile>(statistics + buffer * 2 * tile, a, head, query);
+        load_statistics<T, D, tile>(q_tiles + buffer * tile * pitch, a, head, query);
         commit_copies();
+    };
+    const auto round_step = [&](std::uint32_t step) {
+        round_tile<T, D, tile>(q_tiles + step % 2 * tile * pitch);
+        round_tile<T, D, tile>(o_tiles + step % 2 * tile * pitch);
+        if (step > 0) return;
+        round_tile<T, D, owned<Shape>>(k_tile);
+        round_tile<T, D, owned<Shape>>(v_tile);
     };
 
     Sums<MT, D / 8> dk = {}, dv = {};
@@ -156,30 +173,20 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     load_tile<T, D, owned<Shape>>(v_tile, head_of<T, D>(a.v, a, kv_stride, kv_head), kv_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
-        begin_step(step, steps, load_step);
+        begin_step(step, steps, load_step, round_step);
         const std::uint32_t buffer = step % 2, query = (begin + step % each) * tile;
         const T* const q_tile = q_tiles + buffer * tile * pitch;
         const T* const o_tile = o_tiles + buffer * tile * pitch;
-        const float* const lse = statistics + buffer * 2 * tile;
-        const float* const delta = lse + tile;
 
         Sums<MT, NT> p, ds;  // transposed: rows are keys, columns queries
         rows_by_rows<T, D, MT, NT>(p, own_k, q_tile, lane);
         rows_by_rows<T, D, MT, NT>(ds, own_v, o_tile, lane);
         const bool masked = a.causal && query < own + 16 * MT - 1;
+        const std::uint32_t head = kv_head * group + step / each;
         differentiate<MT, NT>(
-            p, ds, masked, inverse_root * log2_e,
-            [&](int m, int n, int i) {
-                const Place16 at = result_at(lane, i);
-                return own + 16 * m + at.row > query + 8 * n + at.col;
-            },
-            [&](int, int n, int i) { return lse[8 * n + result_at(lane, i).col]; },
-            [&](int, int n, int i) { return delta[8 * n + result_at(lane, i).col]; },
-            [&](int m, int n, int i) {
-                const Place16 at = result_at(lane, i);
-                const std::uint32_t head = kv_head * group + step / each;
-                return factor_of<drops>(a, head, query + 8 * n + at.col, own + 16 * m + at.row);
-            });
+            p, ds, lane, masked, inverse_root * log2_e, [&](Place16 at) { return own + at.row > query + at.col; },
+            [&](int, int, Place16 at) { return *reinterpret_cast<const float2*>(q_tile + at.col * pitch + D); },
+            [&](Place16 at) { return factor_of<drops>(a, head, query + at.col, own + at.row); });
         registers_by_columns<T, D, MT, NT>(dv, p, o_tile, lane);
         registers_by_columns<T, D, MT, NT>(dk, ds, q_tile, lane);
         __syncthreads();  // the buffer may be filled again
@@ -194,8 +201,8 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
 
 template <class T, int D, bool drops>
 __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionArguments a, float inverse_root) {
-    using Shape = Queries<D>;
-    constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch(D);
+    using Shape = Queries<T, D>;
+    constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch<T>(D);
     extern __shared__ __align__(16) unsigned char memory[];
     T* const q_tile = reinterpret_cast<T*>(memory);
     T* const o_tile = q_tile + owned<Shape> * pitch;
@@ -209,15 +216,15 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
     T* const own_q = q_tile + warp * 16 * MT * pitch;
     const T* const own_o = o_tile + warp * 16 * MT * pitch;
 
-    float lse[MT][2], delta[MT][2];  // of the thread's rows; 0 where there is no query
-    const std::uint64_t statistics = (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq;
+    float2 statistics[MT][2];  // lse and delta of the thread's rows; 0 where there is no query
+    const std::uint64_t first_row = (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq;
 #pragma unroll
     for (int m = 0; m < MT; ++m)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::uint32_t row = own + 16 * m + result_at(lane, 2 * half).row;
-            lse[m][half] = row < a.seq ? a.lse[statistics + row] : 0.0f;
-            delta[m][half] = row < a.seq ? a.delta[statistics + row] : 0.0f;
+            statistics[m][half] =
+                row < a.seq ? make_float2(a.lse[first_row + row], a.delta[first_row + row]) : make_float2(0.0f, 0.0f);
         }
 
     const std::uint32_t seen = a.causal ? min(a.seq, first + owned<Shape>) : a.seq;
@@ -229,13 +236,20 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
         load_tile<T, D, tile>(v_tiles + step % 2 * tile * pitch, v, kv_stride, step * tile, a.seq);
         commit_copies();
     };
+    const auto round_step = [&](std::uint32_t step) {
+        round_tile<T, D, tile>(k_tiles + step % 2 * tile * pitch);
+        round_tile<T, D, tile>(v_tiles + step % 2 * tile * pitch);
+        if (step > 0) return;
+        round_tile<T, D, owned<Shape>>(q_tile);
+        round_tile<T, D, owned<Shape>>(o_tile);
+    };
 
     Sums<MT, D / 8> dq = {};
     load_tile<T, D, owned<Shape>>(q_tile, head_of<T, D>(a.q, a, a.q_stride, head), a.q_stride, first, a.seq);
     load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
-        begin_step(step, steps, load_step);
+        begin_step(step, steps, load_step, round_step);
         const std::uint32_t key = step * tile;
         const T* const k_tile = k_tiles + step % 2 * tile * pitch;
         Sums<MT, NT> p, ds;
@@ -243,17 +257,10 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
         rows_by_rows<T, D, MT, NT>(ds, own_o, v_tiles + step % 2 * tile * pitch, lane);
         // Keys from seq on are zero, but their P need not be finite: they are masked too.
         differentiate<MT, NT>(
-            p, ds, key + tile > a.seq || (a.causal && key + tile > own + 1), inverse_root * log2_e,
-            [&](int m, int n, int i) {
-                const Place16 at = result_at(lane, i);
-                const std::uint32_t k = key + 8 * n + at.col;
-                return k >= a.seq || (a.causal && k > own + 16 * m + at.row);
-            },
-            [&](int m, int, int i) { return lse[m][i / 2]; }, [&](int m, int, int i) { return delta[m][i / 2]; },
-            [&](int m, int n, int i) {
-                const Place16 at = result_at(lane, i);
-                return factor_of<drops>(a, head, own + 16 * m + at.row, key + 8 * n + at.col);
-            });
+            p, ds, lane, key + tile > a.seq || (a.causal && key + tile > own + 1), inverse_root * log2_e,
+            [&](Place16 at) { return key + at.col >= a.seq || (a.causal && key + at.col > own + at.row); },
+            [&](int m, int i, Place16) { return statistics[m][i / 2]; },
+            [&](Place16 at) { return factor_of<drops>(a, head, own + at.row, key + at.col); });
         registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
         __syncthreads();
     }
@@ -277,9 +284,11 @@ void launch_backward(const Place& place, const AttentionArguments& a, std::uint3
         kernel<<<grid, threads_per_block, bytes, place.stream>>>(a, inverse_root);
     };
     const bool drops = a.dropped.threshold > 0;
-    const auto run_keys = [&](auto* kernel) { run(kernel, shared_bytes<T, D, Keys<D>>, owned<Keys<D>>, a.kv_heads); };
+    const auto run_keys = [&](auto* kernel) {
+        run(kernel, shared_bytes<T, D, Keys<T, D>>, owned<Keys<T, D>>, a.kv_heads);
+    };
     const auto run_queries = [&](auto* kernel) {
-        run(kernel, shared_bytes<T, D, Queries<D>>, owned<Queries<D>>, a.heads);
+        run(kernel, shared_bytes<T, D, Queries<T, D>>, owned<Queries<T, D>>, a.heads);
     };
     drops ? run_keys(keys_backward<T, D, true>) : run_keys(keys_backward<T, D, false>);
     drops ? run_queries(queries_backward<T, D, true>) : run_queries(queries_backward<T, D, false>);
@@ -294,5 +303,9 @@ template void launch_backward<__nv_bfloat16, 64>(const Place&, const AttentionAr
 template void launch_backward<__nv_bfloat16, 80>(const Place&, const AttentionArguments&, std::uint32_t);
 template void launch_backward<__nv_bfloat16, 96>(const Place&, const AttentionArguments&, std::uint32_t);
 template void launch_backward<__nv_bfloat16, 128>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<float, 64>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<float, 80>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<float, 96>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<float, 128>(const Place&, const AttentionArguments&, std::uint32_t);
 
 }  // namespace orrery::kernels::cuda

@@ -10,14 +10,34 @@ namespace orrery::kernels::cuda {
 namespace {
 
 constexpr float log2_e = 1.4426950408889634f;
-constexpr int MT = 2, queries = 16 * MT * warps_per_block, keys = 64, NT = keys / 8;
+constexpr int MT = 2, queries = 16 * MT * warps_per_block;
 
-template <class T, int D>
-constexpr int forward_shared = static_cast<int>(sizeof(T)) * (queries + 2 * keys) * tile_pitch(D);
+/// Keys that go by at a time. In tf32, whose rows take twice the memory, half as many where heads are long, and where
+/// the numbers of a dropout need registers.
+template <class T, int D, bool drops>
+constexpr int keys_at_a_time = is_tf32<T> ? (D > 64 ? 32 : 64) / (drops ? 2 : 1) : 64;
+
+/// In KiB at 64, 80, 96 and 128 columns, without a dropout: 36, 44, 52, 68 in 16 bits; 68, 63, 75, 99 in tf32. A
+/// multiprocessor has 164 on sm_80 and 228 on sm_90, 1 of them for each block: it takes at least two of each, for which
+/// it has the registers, but of tf32 at 128 columns one on sm_80. 99 is what a block may have on the smaller of
+/// Ampere's and Ada's GPUs.
+template <class T, int D, bool drops>
+constexpr int forward_shared = static_cast<int>(sizeof(T)) * tile_pitch<T>(D) *
+                               (queries + 2 * keys_at_a_time<T, D, drops>);
 
 /// Maximum and sum of each of a thread's rows (16 m + 8 half + lane / 4); the sum is the thread's own share of its row.
 struct Running {
     float largest[MT][2], sum[MT][2];
+
+    __device__ __forceinline__ Running() {
+#pragma unroll
+        for (int m = 0; m < MT; ++m)
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                largest[m][half] = -INFINITY;
+                sum[m][half] = 0.0f;
+            }
+    }
 };
 
 __device__ __forceinline__ float quad_max(float x) {
@@ -31,22 +51,16 @@ __device__ __forceinline__ float quad_sum(float x) {
 }
 
 /// Scores that do not count become -infinity: keys from seq on, and keys after the query.
+template <int NT>
 __device__ __forceinline__ void mask(Sums<MT, NT>& scores, std::uint32_t query, std::uint32_t key, std::uint32_t seq,
                                      bool causal, int lane) {
-#pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-        for (int n = 0; n < NT; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const Place16 at = result_at(lane, i);
-                const std::uint32_t q = query + 16 * m + at.row, k = key + 8 * n + at.col;
-                if (k >= seq || (causal && k > q)) scores[m][n][i] = -INFINITY;
-            }
+    each_sum<MT, NT>(lane, [&](int m, int n, int i, Place16 at) {
+        if (key + at.col >= seq || (causal && key + at.col > query + at.row)) scores[m][n][i] = -INFINITY;
+    });
 }
 
 /// Scores become probabilities relative to the new maximum, and what was summed before is scaled to it.
-template <int D>
+template <int D, int NT>
 __device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT, D / 8>& out, float scale) {
 #pragma unroll
     for (int m = 0; m < MT; ++m)
@@ -77,27 +91,23 @@ __device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT
 }
 
 /// Probabilities that are dropped become 0, and the others larger: behind their sum, before they weigh values.
+template <int NT>
 __device__ __forceinline__ void drop(Sums<MT, NT>& p, const AttentionArguments& a, std::uint64_t mask,
                                      std::uint32_t query, std::uint32_t key, int lane) {
-#pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-        for (int n = 0; n < NT; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const Place16 at = result_at(lane, i);
-                const std::uint64_t row = query + 16 * m + at.row;
-                p[m][n][i] *= a.dropped.factor(mask + row * a.seq + key + 8 * n + at.col);
-            }
+    each_sum<MT, NT>(lane, [&](int m, int n, int i, Place16 at) {
+        const std::uint64_t row = query + at.row;
+        p[m][n][i] *= a.dropped.factor(mask + row * a.seq + key + at.col);
+    });
 }
 
 /// drops: a kernel of its own, so that attention without a dropout keeps its registers.
 template <class T, int D, bool drops>
 __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments a, float inverse_root) {
+    constexpr int keys = keys_at_a_time<T, D, drops>, NT = keys / 8, pitch = tile_pitch<T>(D);
     extern __shared__ __align__(16) unsigned char memory[];
     T* const q_tile = reinterpret_cast<T*>(memory);
-    T* const k_tile = q_tile + queries * tile_pitch(D);
-    T* const v_tile = k_tile + keys * tile_pitch(D);
+    T* const k_tile = q_tile + queries * pitch;
+    T* const v_tile = k_tile + keys * pitch;
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     // Long rows first: under a causal mask the last queries see the most keys.
@@ -108,32 +118,28 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
     const T* const q = static_cast<const T*>(a.q) + sequence * a.q_stride + head * D;
     const T* const k = static_cast<const T*>(a.k) + sequence * kv_stride + kv_head * D;
     const T* const v = static_cast<const T*>(a.v) + sequence * kv_stride + kv_head * D;
-    T* const own_q = q_tile + warp * 16 * MT * tile_pitch(D);
+    T* const own_q = q_tile + warp * 16 * MT * pitch;
 
     const std::uint32_t seen = a.causal ? min(a.seq, first + queries) : a.seq;
     const std::uint32_t tiles = (seen + keys - 1) / keys;
     const float scale = inverse_root * log2_e;  // of exponents of two
     Sums<MT, D / 8> out = {};
     Running running;
-#pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            running.largest[m][half] = -INFINITY;
-            running.sum[m][half] = 0.0f;
-        }
-
     load_tile<T, D, queries>(q_tile, q, a.q_stride, first, a.seq);
     load_tile<T, D, keys>(k_tile, k, kv_stride, 0, a.seq);
     commit_copies();
+    wait_copies<0>();
+    round_tile<T, D, queries>(q_tile);
     for (std::uint32_t j = 0; j < tiles; ++j) {
         wait_copies<0>();
+        round_tile<T, D, keys>(k_tile);
         __syncthreads();  // K is here for everyone, and no one reads the last V any more
         load_tile<T, D, keys>(v_tile, v, kv_stride, j * keys, a.seq);
         commit_copies();
         Sums<MT, NT> scores;
         rows_by_rows<T, D, MT, NT>(scores, own_q, k_tile, lane);
         wait_copies<0>();
+        round_tile<T, D, keys>(v_tile);
         __syncthreads();  // V is here for everyone, and no one reads this K any more
         if (j + 1 < tiles) {
             load_tile<T, D, keys>(k_tile, k, kv_stride, (j + 1) * keys, a.seq);
@@ -166,14 +172,14 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
 
 template <class T, int D>
 void launch_forward(const Place& place, const AttentionArguments& a, std::uint32_t batch) {
-    constexpr int bytes = forward_shared<T, D>;
-    const auto run = [&](auto* kernel) {
+    const auto run = [&](auto* kernel, int bytes) {
         check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
               "reserving shared memory for attention");
         const dim3 grid((a.seq + queries - 1) / queries, a.heads, batch);
         kernel<<<grid, threads_per_block, bytes, place.stream>>>(a, 1.0f / sqrtf(static_cast<float>(D)));
     };
-    a.dropped.threshold > 0 ? run(forward<T, D, true>) : run(forward<T, D, false>);
+    a.dropped.threshold > 0 ? run(forward<T, D, true>, forward_shared<T, D, true>)
+                            : run(forward<T, D, false>, forward_shared<T, D, false>);
     check_launch("attention");
 }
 
@@ -185,5 +191,9 @@ template void launch_forward<__nv_bfloat16, 64>(const Place&, const AttentionArg
 template void launch_forward<__nv_bfloat16, 80>(const Place&, const AttentionArguments&, std::uint32_t);
 template void launch_forward<__nv_bfloat16, 96>(const Place&, const AttentionArguments&, std::uint32_t);
 template void launch_forward<__nv_bfloat16, 128>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<float, 64>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<float, 80>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<float, 96>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<float, 128>(const Place&, const AttentionArguments&, std::uint32_t);
 
 }  // namespace orrery::kernels::cuda

@@ -1,7 +1,8 @@
 // Fused attention in fp32, for training in single precision: tiles of queries and keys in shared memory, products on
-// the ordinary cores, heads of any length up to 128. Tensor cores know no fp32; attention_forward.cu has the others.
-// Forward as FlashAttention-2 (Dao 2023, algorithm 1). Backward takes two kernels, one that owns keys and one that owns
-// queries, each of which forms the scores again: no atomic additions, so that sums keep their order.
+// the ordinary cores, heads of any length up to 128. Tensor cores know no fp32; attention_forward.cu has the others,
+// and tf32 with the heads that it is compiled for. Forward as FlashAttention-2 (Dao 2023, algorithm 1). Backward takes
+// two kernels, one that owns keys and one that owns queries, each of which forms the scores again: no atomic additions,
+// so that sums keep their order.
 #include <algorithm>
 
 #include "kernels/cuda/attention_single.hpp"

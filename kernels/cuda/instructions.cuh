@@ -22,7 +22,14 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* memory) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
 }
 
-/// Four 8 x 8 matrices of 16-bit elements; attention_fragment.hpp says which lane gives and gets what.
+/// The nearest number of tf32, in fp32 with the low 13 bits of the mantissa zero; of two the larger in size.
+__device__ __forceinline__ std::uint32_t round_to_tf32(float x) {
+    std::uint32_t y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+
+/// Four matrices of eight rows of 16 bytes; attention_fragment.hpp says which lane gives and gets what.
 __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -30,7 +37,7 @@ __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32
                  : "memory");
 }
 
-/// The same, each transposed.
+/// The same of 16-bit elements, each transposed.
 __device__ __forceinline__ void load_transposed(std::uint32_t (&r)[4], std::uint32_t address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -38,12 +45,17 @@ __device__ __forceinline__ void load_transposed(std::uint32_t (&r)[4], std::uint
                  : "memory");
 }
 
-/// c += a b, 16 x 8 x 16.
+/// c += a b, 16 x 8 x 16; of float, which must be rounded to tf32, 16 x 8 x 8.
 template <class T>
 __device__ __forceinline__ void multiply(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                          std::uint32_t b1) {
     if constexpr (std::is_same_v<T, __half>)
         asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    else if constexpr (std::is_same_v<T, float>)
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
             "{%0, %1, %2, %3};"
             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));

@@ -89,6 +89,7 @@ TEST_F(EmulatedFaults, LanesThatHaveEndedGiveNothing) { expect_fault(Mistake::en
 TEST_F(EmulatedFaults, LanesOfAWarpDoOneThing) { expect_fault(Mistake::other_lanes, "meet for different things"); }
 TEST_F(EmulatedFaults, CopiesAreWaitedFor) { expect_fault(Mistake::copy_under_way, "with copies under way"); }
 TEST_F(EmulatedFaults, CopiesAreAligned) { expect_fault(Mistake::misaligned_copy, "no multiple of its size"); }
+TEST_F(EmulatedFaults, OperandsOfTf32AreRounded) { expect_fault(Mistake::unrounded_operand, "was not rounded"); }
 TEST_F(EmulatedFaults, SharedMemoryEnds) { expect_overrun(Mistake::shared_overrun, "touches"); }
 TEST_F(EmulatedFaults, VariablesInSharedMemoryEnd) { expect_overrun(Mistake::variable_overrun, "behind a variable"); }
 TEST_F(EmulatedFaults, MemoryEnds) { expect_fault(Mistake::global_overrun, "behind the end of 256 bytes of GPU 0"); }

@@ -80,7 +80,7 @@ def bounds(text):
     while (at := text.find("__launch_bounds__")) >= 0:
         opened = text.index("(", at)
         closed = closing(text, opened)
-        most = text[opened + 1:closed]
+        most = parts(text[opened + 1:closed])[0]
         body = text.index("{", closing(text, text.index("(", closed + 1)))
         text = (text[:at] + text[closed + 1:body + 1] + f" ::orrery::emulated::require_threads({most});" +
                 text[body + 1:])

@@ -7,6 +7,7 @@ namespace {
 
 using kernels::cuda::commit_copies;
 using kernels::cuda::copy_async;
+using kernels::cuda::multiply;
 using kernels::cuda::wait_copies;
 
 __global__ void __launch_bounds__(threads) rotate(Mistake mistake, const float* from, float* to) {
@@ -22,6 +23,11 @@ __global__ void __launch_bounds__(threads) rotate(Mistake mistake, const float* 
     if (mistake == Mistake::shared_overrun && i == 0) shared[threads] = 1.0f;
     if (mistake == Mistake::variable_overrun) own[i + 1] = 1.0f;
     if (mistake == Mistake::global_overrun && i == 0) to[1024] = 1.0f;
+    if (mistake == Mistake::unrounded_operand) {
+        const std::uint32_t a[4] = {__float_as_uint(1.0f), __float_as_uint(1.001f), 0, 0};
+        float c[4] = {};
+        multiply<float>(c, a, 0, 0);
+    }
     if (mistake == Mistake::misaligned_copy) copy_async<16>(shared, from + 1, true);
     copy_async<4>(shared + i, from + i, true);
     commit_copies();

@@ -19,6 +19,7 @@ enum class Mistake : std::uint8_t {
     copy_under_way,     ///< ends without waiting for its copies
     copy_not_awaited,   ///< reads what a copy brings, before it is waited for
     misaligned_copy,    ///< copies 16 bytes from an address that is no multiple of 16
+    unrounded_operand,  ///< multiplies in tf32 what has more bits
 };
 
 inline constexpr int threads = 64;

@@ -23,12 +23,13 @@ protected:
 TEST_P(GpuAttention, AgreesWithTheReferenceAtEveryLength) {
     std::uint64_t seed = 301;
     for (const std::uint32_t seq : {1u, 7u, 32u, 64u, 65u, 127u, 128u, 129u, 257u, 600u})
-        for (const bool causal : {true, false}) expect_right(of(Dtype::bf16, causal, 1, seq, 2, 2), seed++);
+        for (const bool causal : {true, false})
+            for (const Dtype dtype : {Dtype::bf16, Dtype::tf32}) expect_right(of(dtype, causal, 1, seq, 2, 2), seed++);
 }
 
 TEST_P(GpuAttention, AgreesWithTheReferenceForGroupedQueries) {
     std::uint64_t seed = 351;
-    for (const Dtype dtype : {Dtype::fp16, Dtype::bf16})
+    for (const Dtype dtype : {Dtype::fp16, Dtype::bf16, Dtype::tf32})
         for (const bool causal : {true, false}) {
             expect_right(of(dtype, causal, 2, 200, 8, 2), seed++);
             expect_right(of(dtype, causal, 3, 90, 6, 1), seed++);
@@ -38,6 +39,7 @@ TEST_P(GpuAttention, AgreesWithTheReferenceForGroupedQueries) {
 TEST_P(GpuAttention, AgreesWithTheReferenceWhereItFillsTheGpu) {
     expect_right(of(Dtype::bf16, true, 2, 2048, 16, 16), 391);
     expect_right(of(Dtype::fp16, false, 4, 1024, 16, 4), 392);
+    expect_right(of(Dtype::tf32, true, 4, 1024, 16, 4), 393);
 }
 
 std::string case_name(const testing::TestParamInfo<Case>& one) {
@@ -55,6 +57,8 @@ TEST_F(GpuAttentionShapes, RefusesWhatIsNotCompiled) {
     Attention kernel{Dtype::bf16, false, true, 1, 128, 4, 4, 72};
     EXPECT_FALSE(gpu().supports(kernel));
     kernel.head_dim = 64;
+    EXPECT_TRUE(gpu().supports(kernel));
+    kernel.dtype = Dtype::tf32;
     EXPECT_TRUE(gpu().supports(kernel));
     kernel.dtype = Dtype::fp32;
     EXPECT_TRUE(gpu().supports(kernel));

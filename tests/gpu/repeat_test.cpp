@@ -36,7 +36,8 @@ TEST_F(GpuRepeat, PointwiseKernels) {
 TEST_F(GpuRepeat, Attention) {
     for (const bool backward : {false, true})
         for (const bool causal : {false, true})
-            expect_repeats(kernels::Attention{Dtype::bf16, backward, causal, 2, 500, 8, 4, 128});
+            for (const Dtype dtype : {Dtype::bf16, Dtype::tf32})
+                expect_repeats(kernels::Attention{dtype, backward, causal, 2, 500, 8, 4, 128});
 }
 
 TEST_F(GpuRepeat, Products) {

@@ -25,6 +25,14 @@ TEST_F(GpuSettings, DropoutsDrawTheMaskTheyAreGiven) {
         settings_checks::dropouts_draw_the_mask_they_are_given(gpu(), dtype);
 }
 TEST_F(GpuSettings, AttentionDropsProbabilities) { settings_checks::attention_drops_probabilities(gpu()); }
+TEST_F(GpuSettings, AttentionDropsProbabilitiesInTf32) {
+    for (const bool causal : {true, false}) {
+        settings_checks::attention_drops_probabilities(gpu(), {Dtype::tf32, false, causal, 2, 70, 4, 2, 64});
+        settings_checks::attention_drops_probabilities(gpu(), {Dtype::tf32, false, causal, 1, 131, 1, 1, 96});
+        settings_checks::attention_drops_probabilities(gpu(), {Dtype::tf32, false, causal, 1, 67, 2, 1, 128});
+    }
+}
+TEST_F(GpuSettings, AttentionRoundsItsOperandsToTf32) { settings_checks::attention_rounds_its_operands_to_tf32(gpu()); }
 TEST_F(GpuSettings, AttentionTakesItsHeadsApart) {
     for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
         settings_checks::products_take_heads_inside_rows(gpu(), dtype);
@@ -43,9 +51,9 @@ TEST_F(GpuSettings, SumsOfHalfOperandsLandInEitherFormat) {
 TEST_F(GpuSettings, CastsGoBothWays) {
     for (const Dtype half : {Dtype::bf16, Dtype::fp16}) settings_checks::casts_go_both_ways(gpu(), half);
 }
-TEST_F(GpuSettings, HalfAttentionReadsHeadsInsidePackedRows) {
-    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
-        settings_checks::half_attention_reads_heads_inside_packed_rows(gpu(), half);
+TEST_F(GpuSettings, PackedRowsChangeNoBitOfAttention) {
+    for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::tf32})
+        settings_checks::packed_rows_change_no_bit_of_attention(gpu(), dtype);
 }
 
 }  // namespace

@@ -22,15 +22,18 @@ void dropouts_draw_the_mask_they_are_given(Device& device, Dtype dtype);
 void attention_drops_probabilities(Device& device, Attention attention);
 void attention_drops_probabilities(Device& device);  ///< in every format
 
+// tf32_checks.cpp
+void attention_rounds_its_operands_to_tf32(Device& device);
+
 // head_checks.cpp
 void products_take_heads_inside_rows(Device& device, Dtype dtype);
 void softmax_leaves_out_what_queries_do_not_see(Device& device, Dtype dtype);
 void heads_and_tokens_change_places(Device& device, Dtype dtype);
 
-// In bf16 (half_checks.cpp).
+// half_checks.cpp
 void half_products_accumulate_and_add_a_bias(Device& device, Dtype half);
 void sums_of_half_operands_land_in_either_format(Device& device, Dtype half);
 void casts_go_both_ways(Device& device, Dtype half);
-void half_attention_reads_heads_inside_packed_rows(Device& device, Dtype half);
+void packed_rows_change_no_bit_of_attention(Device& device, Dtype dtype);
 
 }  // namespace orrery::kernels::settings_checks

@@ -49,7 +49,7 @@ TEST_F(CpuSettings, CastsGoBothWays) {
 }
 TEST_F(CpuSettings, HalfAttentionReadsHeadsInsidePackedRows) {
     for (const Dtype half : {Dtype::bf16, Dtype::fp16})
-        settings_checks::half_attention_reads_heads_inside_packed_rows(*device_, half);
+        settings_checks::packed_rows_change_no_bit_of_attention(*device_, half);
 }
 
 }  // namespace

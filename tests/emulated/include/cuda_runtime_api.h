@@ -3,6 +3,7 @@
 // Runtime API.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -132,6 +133,8 @@ cudaError_t cudaFuncSetAttribute(void (*)(Arguments...), cudaFuncAttribute, int 
 
 // Of the language, and of cuda_runtime.h, which nvcc includes by itself.
 inline float __expf(float x) { return std::exp(x); }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline std::uint32_t min(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
 inline void __syncthreads() { orrery::emulated::block_barrier(); }
 inline void __syncwarp() { orrery::emulated::warp_barrier(); }

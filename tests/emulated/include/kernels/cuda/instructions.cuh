@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +22,21 @@ inline std::uint32_t shared_address(const void* memory) { return emulated::share
 
 inline float element_of(std::uint16_t bits, __half) { return __half2float({bits}); }
 inline float element_of(std::uint16_t bits, __nv_bfloat16) { return __bfloat162float({bits}); }
+
+/// The halves of a tie go away from zero. NaN has one pattern.
+inline std::uint32_t round_to_tf32(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    if (std::isnan(x)) return 0x7fffffffu;
+    return std::isinf(x) ? bits : (bits + 0x1000u) & ~0x1fffu;
+}
+
+/// Of a product's operand. Hardware ignores the low bits in silence: as a truncation, which no kernel means.
+inline float tf32_of(std::uint32_t bits) {
+    const auto value = std::bit_cast<float>(bits);
+    if (!std::isnan(value) && (bits & 0x1fffu) != 0)
+        emulated::fault("mma of tf32 with an operand that was not rounded");
+    return value;
+}
 
 /// Lane l gave the address of row l % 8 of matrix l / 8; element (row, column) goes to lane 4 row + column / 2.
 template <bool transposed>
@@ -52,27 +68,45 @@ struct Fragments {
     std::uint32_t a[4], b[2];
 };
 
-/// C (16 x 8) += A (16 x 16) B (16 x 8), in fp32. attention_fragment.hpp has the layouts.
-template <class T>
-void give_product(const emulated::Slots& given, emulated::Slots& sums) {
-    float a[16][16], b[8][16];
-    std::array<Fragments, emulated::lanes> all;
-    for (int lane = 0; lane < 32; ++lane) {
-        std::memcpy(&all[lane], given[lane].data(), sizeof(Fragments));
+/// Operands of a product, as the lanes' registers hold them: A by rows, B by columns.
+template <class T, int depth>
+struct Operands {
+    float a[16][depth], b[8][depth];
+
+    /// Of 16 bits, two in a register.
+    void take(int lane, const Fragments& own) {
         const int g = lane / 4, t = lane % 4;
         for (int i = 0; i < 8; ++i)
             a[g + i / 2 % 2 * 8][2 * t + i / 4 * 8 + i % 2] =
-                element_of(static_cast<std::uint16_t>(all[lane].a[i / 2] >> 16 * (i % 2)), T{});
+                element_of(static_cast<std::uint16_t>(own.a[i / 2] >> 16 * (i % 2)), T{});
         for (int i = 0; i < 4; ++i)
-            b[g][2 * t + i / 2 * 8 + i % 2] =
-                element_of(static_cast<std::uint16_t>(all[lane].b[i / 2] >> 16 * (i % 2)), T{});
+            b[g][2 * t + i / 2 * 8 + i % 2] = element_of(static_cast<std::uint16_t>(own.b[i / 2] >> 16 * (i % 2)), T{});
+    }
+};
+
+template <>
+inline void Operands<float, 8>::take(int lane, const Fragments& own) {
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 4; ++i) a[g + i % 2 * 8][t + i / 2 * 4] = tf32_of(own.a[i]);
+    for (int i = 0; i < 2; ++i) b[g][t + i * 4] = tf32_of(own.b[i]);
+}
+
+/// C (16 x 8) += A (16 x depth) B (depth x 8), in fp32. attention_fragment.hpp has the layouts.
+template <class T>
+void give_product(const emulated::Slots& given, emulated::Slots& sums) {
+    constexpr int depth = product_depth<T>;
+    Operands<T, depth> operands;
+    std::array<Fragments, emulated::lanes> all;
+    for (int lane = 0; lane < 32; ++lane) {
+        std::memcpy(&all[lane], given[lane].data(), sizeof(Fragments));
+        operands.take(lane, all[lane]);
     }
     for (int lane = 0; lane < 32; ++lane) {
         float c[4];
         for (int i = 0; i < 4; ++i) {
             const Place16 at = result_at(lane, i);
             c[i] = all[lane].c[i];
-            for (int k = 0; k < 16; ++k) c[i] += a[at.row][k] * b[at.col][k];
+            for (int k = 0; k < depth; ++k) c[i] += operands.a[at.row][k] * operands.b[at.col][k];
         }
         std::memcpy(sums[lane].data(), c, sizeof c);
     }
