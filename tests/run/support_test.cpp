@@ -11,6 +11,7 @@
 #include "models/catalog.hpp"
 #include "run/plan_file.hpp"
 #include "strategies/build.hpp"
+#include "tests/run/gpu_on_paper.hpp"
 #include "tests/run/small_models.hpp"
 
 namespace orrery::run {
@@ -144,21 +145,6 @@ const Refusal model_cases[]{
      }},
     {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
-    {"/training/cuda_graph",
-     [](Plan& p) {
-         p.training.cuda_graph = true;
-         p.strategy.schedule = strategies::ScheduleKind::pipedream_2bw;
-     }},
-    {"/training/cuda_graph_scope",
-     [](Plan& p) {
-         p.training.cuda_graph = true;
-         p.training.cuda_graph_scope = strategies::CudaGraphScope::outside_experts;
-     }},
-    {"/training/cuda_graph_scope",
-     [](Plan& p) {
-         p.training.cuda_graph = true;
-         p.training.cuda_graph_scope = strategies::CudaGraphScope::routers;
-     }},
     {"/training/memory_format", [](Plan& p) { p.training.memory_format = strategies::MemoryFormat::channels_first; }},
     {"/training/software",
      [](Plan& p) {
@@ -364,52 +350,6 @@ TEST(Support, ADeviceRefusesKernelsThatItDoesNotRun) {
         ADD_FAILURE() << "a CPU took tf32";
     } catch (const Error& error) {
         EXPECT_EQ(error.pointer(), "/training/precision");
-    }
-}
-
-/// A GPU of which nothing is asked but whether it runs a kernel.
-class GpuOnPaper final : public kernels::Device {
-public:
-    [[nodiscard]] const kernels::DeviceFacts& facts() const override { return facts_; }
-    [[nodiscard]] bool supports(const kernels::Kernel&) const override { return true; }
-    void* allocate(std::uint64_t) override { return nullptr; }
-    void release(void*) noexcept override {}
-    void* allocate_host(std::uint64_t) override { return nullptr; }
-    void release_host(void*) noexcept override {}
-    void launch(const kernels::Kernel&, std::span<void* const>, kernels::Stream, const kernels::Settings&) override {}
-    void copy(kernels::CopyKind, void*, const void*, std::uint64_t, kernels::Stream) override {}
-    void wait(kernels::Stream, kernels::Stream) override {}
-    void synchronize() override {}
-    Mark mark(kernels::Stream) override { return 0; }
-    double seconds(Mark, Mark) override { return 0; }
-    void wait_for(kernels::Stream, Mark) override {}
-    void finish(Mark) override {}
-    double moment(Mark) override { return 0; }
-    void forget(std::span<const Mark>) override {}
-    kernels::ClockReading clocks() override { return {}; }
-
-private:
-    kernels::DeviceFacts facts_{.kind = "cuda", .name = "on paper"};
-};
-
-/// A step of any kind of plan is recorded, but on a CPU.
-TEST(Support, GraphsAreAGpus) {
-    const auto cpu = kernels::open_device("cpu");
-    GpuOnPaper gpu;
-    Plan plan = executable();
-    plan.model = {
-        .name = "gpt", .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 32, .vocab = 64};
-    plan.model.max_positions = plan.training.seq = 8;
-    plan.training.cuda_graph = true;
-    const strategies::StepProgram step = strategies::build(plan);
-    EXPECT_NO_THROW(require_executable(plan));
-    EXPECT_NO_THROW(require_runs_on(gpu, plan, step));
-    try {
-        require_runs_on(*cpu, plan, step);
-        ADD_FAILURE() << "a CPU took a graph";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.pointer(), "/training/cuda_graph");
-        EXPECT_FALSE(error.hint().empty());
     }
 }
 
