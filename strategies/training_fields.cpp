@@ -166,8 +166,8 @@ constexpr std::array of_training{
         .help = "Tokens are copied to experts and back by kernels of their own, not by PyTorch's indexing.",
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::router_fusion>({.name = "moe_router_fusion",
-        .help = "A router's scores, its choice and the losses of balance are three kernels; false: PyTorch's operators, "
-                "one by one. Heard of under Transformer Engine alone.",
+        .help = "A router's scores, its choice and the losses of balance are three kernels; false: PyTorch's "
+                "operators, one by one. Read under Transformer Engine alone.",
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::software>({.name = "software", .words = softwares,
         .help = "What dispatches kernels; orrery: our own runtime (hardware/README.md)."}),
