@@ -159,6 +159,9 @@ void check_compression(const Plan& plan) {
         refuse(key,
                fmt::format("onebit-adam of {}, whose experts are held by fewer ranks than the rest", plan.model.name),
                "take a dense model, or set it to \"none\"", Source::not_modelled);
+    if (strategy.split_classes > 1)
+        refuse(key, "onebit-adam of classes that ranks divide, which are no other rank's",
+               "set it to \"none\", or split_classes to 1", Source::not_modelled);
     if (schedule_of(strategy.schedule).asynchronous)
         refuse(key, "onebit-adam compresses behind a step's last backward, which a pipeline without flushes has not",
                "set schedule to \"1f1b\", or compression to \"none\"", Source::not_modelled);

@@ -257,6 +257,7 @@ void blackwell(Dice& dice, json& s) {
     s["training"].erase("grad_reduce_precision");
     if (dice.coin()) s["training"]["fp8_recipe"] = dice.one_of<std::string>({"delayed", "blockwise", "mxfp8"});
     if (dice.coin()) s["training"]["num_layers_at_start_in_bf16"] = 1;
+    if (s["training"].value("fp8_recipe", "") == "mxfp8") s["training"]["fp8_output_proj"] = dice.coin();
 }
 
 /// The embedding, the loss or both count as a layer when layers are divided.

@@ -96,6 +96,12 @@ TEST(ClassSplit, IsRefusedWhereNothingCanBeDivided) {
     Plan gpt = tiny_plan(1, 1, 2);
     gpt.strategy.split_classes = 2;
     EXPECT_EQ(refused_at(gpt), "/strategy/split_classes");
+    Plan signs = wide(8, 2);
+    signs.training.precision.compute = kernels::Dtype::bf16;
+    signs.strategy.compression = Compression::onebit_adam;
+    EXPECT_EQ(refused_at(signs), "/strategy/compression") << "a rank's classes are no other rank's";
+    signs.strategy.split_classes = 1;
+    EXPECT_EQ(refused_at(signs), "accepted");
     Plan quantized = wide(8, 8);
     quantized.strategy.sharding = Sharding::zero3;
     quantized.strategy.quantized_weights = true;
