@@ -29,13 +29,11 @@ constexpr Recipe recipes[] = {
     {"llama2-70b", "lora", 2, 4, 1},
 };
 
-bool of_megatron_bridge(const Row& row) {
-    return row.has("source.repo") && contains(lower(row.words("source.repo")), "megatron-bridge");
-}
+bool of_megatron_bridge(const Row& row) { return contains(row.words("source.repo"), "megatron-bridge"); }
 
 /// MXFP8 with experts in a graph of the whole step.
 bool is_full_iteration_mxfp8(const Row& row) {
-    const std::string precision = lower(row.words("precision"));
+    const std::string precision = row.words("precision");
     return of_megatron_bridge(row) && row.words("switches.cuda-graph-impl") == "full_iteration" &&
            (contains(precision, "mxfp8") || contains(precision, "fp8-mx"));
 }
@@ -74,7 +72,7 @@ std::uint32_t further_tokens_of_recipe(const Row& row) {
 /// scripts/performance/configs (v0.5, fp8_dot_product_attention) and perf_recipes (v0.6): all such but DeepSeek-V3's on
 /// GB200.
 bool recipe_narrows_attention(const Row& row) {
-    const bool without = row.words("model.name") == "deepseek-v3" && lower(row.words("gpu")) == "gb200";
+    const bool without = row.words("model.name") == "deepseek-v3" && row.words("gpu") == "gb200";
     return is_full_iteration_mxfp8(row) && !without;
 }
 

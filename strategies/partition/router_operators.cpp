@@ -14,7 +14,7 @@ double kernels_of_forward(const Plan& plan) {
     const double counted = plan.strategy.dispatcher == Dispatcher::flex ? router_kernels_of_flex : router_kernels;
     if (plan.training.router_fusion) return counted;
     return counted + unfused_router_kernels - router_kernels -
-           (plan.model.router_groups > 1 ? 0 : group_choice_kernels);
+           (plan.model.router_groups > 1 ? 0 : grouped_sigmoid_kernels);
 }
 
 }  // namespace

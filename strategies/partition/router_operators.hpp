@@ -15,7 +15,7 @@ inline constexpr double router_kernels = 31, router_kernels_of_flex = 17, unfuse
 /// Of the 72 those that DeepSeek-V3's routers have and a softmax's do not: groups of experts are chosen before experts
 /// (moe_utils.py, group_limited_topk: 13 where torch.topk is 2), and sigmoid's scores are biased, gathered and divided
 /// by their sum (9).
-inline constexpr double group_choice_kernels = 20;
+inline constexpr double grouped_sigmoid_kernels = 20;
 
 /// Of a backward, beside the gate's and the product's: the losses' scale, their gradient, the scores', the sum of both
 /// paths and a cast; unfused one kernel an operator of autograd's. Counted in router.py and moe_utils.py; the same
