@@ -14,8 +14,7 @@ namespace {
 constexpr double shortest = 2048;  ///< each length below is twice the one before
 using ByLength = std::array<double, 5>;
 
-/// TFLOP/s in bf16 and fp8 that cuDNN's benchmark prints, causal, not deterministic (cudnn-frontend,
-/// benchmark/sdpa_benchmark_training/results of April 2026, cuDNN 9.22; of H200 February 2026, cuDNN 9.19).
+/// Rates in fp8 over those in bf16.
 constexpr ByLength over(const ByLength& wide, const ByLength& narrow) {
     ByLength rate{};
     for (std::size_t i = 0; i < rate.size(); ++i) rate[i] = narrow[i] / wide[i];
@@ -26,6 +25,9 @@ struct Passes {
     ByLength forward, backward;
 };
 using ByHeads = EnumTable<AttentionHeads, Passes>;
+
+// TFLOP/s in bf16, then in fp8, that cuDNN's benchmark prints, causal, not deterministic (cudnn-frontend,
+// benchmark/sdpa_benchmark_training/results of April 2026, cuDNN 9.22; of H200 February 2026, cuDNN 9.19).
 
 constexpr ByHeads on_gb200{
     Passes{over({1072, 1406, 1585, 1678, 1743}, {1535, 1925, 2219, 2355, 2329}),

@@ -101,9 +101,7 @@ strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& 
         const std::string scope = row.words("switches.cuda-graph-scope");
         return contains(scope, "attn") || contains(scope, "mamba") ? outside_experts : routers;
     }
-    const std::string precision = row.words("precision"), release = row.words("source.release");
-    const bool pads = (contains(precision, "mxfp8") || contains(precision, "fp8-mx")) && release >= "26.06" &&
-                      model.layer_pattern.empty();
+    const bool pads = prints_mxfp8(row) && row.words("source.release") >= "26.06" && model.layer_pattern.empty();
     return pads ? full_iteration : outside_experts;
 }
 

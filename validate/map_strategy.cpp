@@ -138,10 +138,7 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
 
 /// Megatron-Bridge's tables of performance have a column for it, "n/a" where nothing is interleaved
 /// (docs/performance-summary.md).
-bool prints_virtual_pipeline(const Row& row) {
-    const std::string repository = row.has("source.repo") ? row.words("source.repo") : "";
-    return contains(repository, "megatron-bridge");
-}
+bool prints_virtual_pipeline(const Row& row) { return of_megatron_bridge(row); }
 
 /// Chunks per stage where they are not printed (0): one, as Megatron-LM had it before Megatron-Core and as DeepSpeed
 /// has it. For NeMo what its recipe says, if one is known; else not for it and Megatron-Core, whose recipes interleave

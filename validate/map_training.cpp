@@ -106,8 +106,7 @@ bool map_fused_attention(const Row& row, Software software, const topology::Gpu&
 /// none of model_configs_h100.csv but Llama 4's; Megatron-Bridge, perf_recipes, cuda_graph_impl, likewise), where only
 /// Megatron-Bridge's hybrids with mixers have them (perf_recipes/nemotronh/h100).
 bool usual_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu) {
-    const std::string repository = row.has("source.repo") ? row.words("source.repo") : "";
-    const bool hybrid = contains(repository, "megatron-bridge") && begins_word(row.words("model.name"), "nemotron_3");
+    const bool hybrid = of_megatron_bridge(row) && begins_word(row.words("model.name"), "nemotron_3");
     return software == Software::nemo && (hybrid || gpu.compute_capability >= hardware::blackwell);
 }
 

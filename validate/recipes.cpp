@@ -29,16 +29,19 @@ constexpr Recipe recipes[] = {
     {"llama2-70b", "lora", 2, 4, 1},
 };
 
-bool of_megatron_bridge(const Row& row) { return contains(row.words("source.repo"), "megatron-bridge"); }
-
-/// MXFP8 with experts in a graph of the whole step.
+/// With experts in a graph of the whole step.
 bool is_full_iteration_mxfp8(const Row& row) {
-    const std::string precision = row.words("precision");
-    return of_megatron_bridge(row) && row.words("switches.cuda-graph-impl") == "full_iteration" &&
-           (contains(precision, "mxfp8") || contains(precision, "fp8-mx"));
+    return of_megatron_bridge(row) && row.words("switches.cuda-graph-impl") == "full_iteration" && prints_mxfp8(row);
 }
 
 }  // namespace
+
+bool of_megatron_bridge(const Row& row) { return contains(row.words("source.repo"), "megatron-bridge"); }
+
+bool prints_mxfp8(const Row& row) {
+    const std::string precision = row.words("precision");
+    return contains(precision, "mxfp8") || contains(precision, "fp8-mx");
+}
 
 std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tensor, std::uint32_t pipeline) {
     const std::string model = row.words("model.name"), task = row.words("switches.task"),

@@ -9,6 +9,11 @@
 
 namespace orrery::validate {
 
+/// Whether NVIDIA's Megatron-Bridge ran the row, by its repository.
+bool of_megatron_bridge(const Row& row);
+/// Whether the row prints MXFP8: "MXFP8", or "FP8-MX" as older tables have it.
+bool prints_mxfp8(const Row& row);
+
 /// Model chunks of a stage in NeMo's recipe for the row's model, task, tensor ranks and stages; nothing where there is
 /// none of these, or another of them.
 std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tensor, std::uint32_t pipeline);

@@ -83,9 +83,8 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
 
 /// Queries, keys and values are cast before it, and the gradient of its results before the backward.
 void cast_operands(const LayerStream& stream, const Shape& s, Piece& piece) {
-    const std::uint64_t columns = s.heads * s.head_dim + s.kv_heads * (s.head_dim + s.value_dim);
-    add_quantisation(stream.plan, piece.forward, s.tokens(), columns);
-    add_quantisation(stream.plan, piece.backward, s.tokens(), std::uint64_t{s.heads} * s.value_dim);
+    add_quantisation(stream.plan, piece.forward, s.tokens(), s.row());
+    add_quantisation(stream.plan, piece.backward, s.tokens(), s.result_row());
 }
 
 }  // namespace
