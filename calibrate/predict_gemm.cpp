@@ -293,6 +293,11 @@ double GemmPredictor::unaligned(const kernels::Gemm& gemm) const {
     return odd && measured(gemm) == nullptr ? 1 / unaligned_ : 1;
 }
 
+double GemmPredictor::spared(const kernels::Gemm& gemm) const {
+    const double all = machine_.multiprocessors, kept = all - gemm.spared;
+    return kept > 0 ? all / kept : 1;
+}
+
 Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     Estimate estimate = at_table_clock(gemm);
     bool exact = false;
@@ -302,7 +307,8 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     const double share = sustained(table.table().dtype);
     const double longer = unaligned(gemm);
     if (longer > 1) estimate.derived = "products of rows between words from those of aligned ones";
-    estimate.seconds = longer * std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, share));
+    estimate.seconds =
+        longer * spared(gemm) * std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, share));
     return estimate;
 }
 
@@ -334,12 +340,13 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     if (raw.uncertainty > 0)
         out += fmt::format("  kriging over {} rows, of which these are the nearest: within {:.1f}%\n",
                            table.table().points.size(), 100 * raw.uncertainty);
-    const double longer = unaligned(gemm);
+    const double longer = unaligned(gemm), kept = spared(gemm);
     if (longer > 1) out += fmt::format("  rows begin between words of four bytes: x{:.2f}\n", longer);
+    if (kept > 1) out += fmt::format("  on {:.0f} multiprocessors fewer: x{:.2f}\n", 1.0 * gemm.spared, kept);
     if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
-                       sustained.seconds / raw.seconds / longer, raw.extrapolated ? ", extrapolated" : "");
+                       sustained.seconds / raw.seconds / longer / kept, raw.extrapolated ? ", extrapolated" : "");
     return out;
 }
 

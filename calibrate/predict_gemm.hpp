@@ -72,6 +72,8 @@ private:
     [[nodiscard]] double sustained(kernels::Dtype table) const;
     /// How much longer it takes where rows of its operands begin between words.
     [[nodiscard]] double unaligned(const kernels::Gemm& gemm) const;
+    /// How much longer it takes on the multiprocessors that it keeps.
+    [[nodiscard]] double spared(const kernels::Gemm& gemm) const;
     /// A batched product that was measured itself, or null.
     [[nodiscard]] const BatchedGemmPoint* measured(const kernels::Gemm& gemm) const;
 

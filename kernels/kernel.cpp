@@ -145,8 +145,8 @@ namespace {
 
 std::string text(const Gemm& g) {
     const bool forward = g.pass == GemmPass::forward;
-    return fmt::format("gemm {} {}x{}x{}x{}{}{}", name(g.dtype), g.batch, g.m, g.n, g.k, forward ? "" : " ",
-                       forward ? "" : name(g.pass));
+    return fmt::format("gemm {} {}x{}x{}x{}{}{}{}", name(g.dtype), g.batch, g.m, g.n, g.k, forward ? "" : " ",
+                       forward ? "" : name(g.pass), g.spared == 0 ? "" : fmt::format(" sparing {}", g.spared));
 }
 
 std::string text(const Attention& a) {

@@ -42,6 +42,9 @@ struct Gemm {
     std::uint32_t batch = 1;
     std::uint32_t m = 0, n = 0, k = 0;
     GemmPass pass = GemmPass::forward;
+    /// Multiprocessors that it leaves to a collective beside it (cuBLASLt, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET);
+    /// priced, not executed.
+    std::uint32_t spared = 0;
     bool operator==(const Gemm&) const = default;
 };
 

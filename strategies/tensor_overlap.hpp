@@ -14,6 +14,10 @@ namespace orrery::strategies {
 /// Parts in which the outputs of a row-parallel product are scattered: initialize_ub's num_splits.
 inline constexpr std::uint32_t scattered_parts = 4;
 
+/// Multiprocessors that products beside whole collectives, and those whose outputs are scattered in parts, leave to
+/// them from begin to end: initialize_ub's num_sm and set_sm_margin of "bulk" and "pipeline". Rings take copy engines.
+inline constexpr std::uint32_t spared_multiprocessors = 16;
+
 /// Whether a micro-batch's tokens are so many that every tensor rank has the same of each part.
 bool tensor_overlap_divides(const Plan& plan);
 

@@ -21,6 +21,15 @@ std::span<const Doubt> doubts() {
          .words =
              "with twice the micro-batches a GPU, the tests named _1node take 3 to 32 times as long as those of the "
              "same name without it (Megatron-LM, tests/functional_tests/test_cases, golden_values_dev_dgx_gb200)"},
+        {.reason = "doubtful: its source calls it a known regression",
+         .source = "nvidia_megatron_bridge",
+         .ids = "mbridge/26.06.01/GPT_OSS_120B/",
+         .part = "",
+         .words =
+             "\"Performance regression in GPT-OSS 120B pre-training is a known issue. It will be resolved with the "
+             "next "
+             "container release.\" (docs/performance-summary-archive.md of Megatron-Bridge, footnote of both rows of "
+             "container 26.06.01; 26.06 and 26.08 print 57 to 64% more tokens a second of the same plans)"},
     };
     return table;
 }

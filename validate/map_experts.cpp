@@ -5,6 +5,7 @@
 
 #include "models/layer_frequency.hpp"
 #include "validate/map_row.hpp"
+#include "validate/nemo_recipes.hpp"
 #include "validate/recipes.hpp"
 
 namespace orrery::validate {
@@ -88,7 +89,8 @@ strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, 
 
 /// NVIDIA's recipes fuse (moe_permute_fusion), Megatron-LM does when told.
 bool fuses_permutation(const Row& row, Software software) {
-    return row.flag("switches.moe-permute-fusion").value_or(software == Software::nemo);
+    return row.flag("switches.moe-permute-fusion")
+        .value_or(software == Software::nemo && recipe_fuses_permutation(row));
 }
 
 /// The row's own; else the recipes' graphs leave out experts, whose number of tokens varies, but for those that pad

@@ -9,6 +9,7 @@
 #include "strategies/plan_fields.hpp"
 #include "strategies/stage_split.hpp"
 #include "validate/map_row.hpp"
+#include "validate/nemo_recipes.hpp"
 #include "validate/published.hpp"
 #include "validate/recipes.hpp"
 
@@ -136,6 +137,12 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
     return stated && strategy.tensor > 1;
 }
 
+/// Transformer Engine leaves adapters alone.
+bool map_tensor_overlap(const Row& row, const Strategy& strategy) {
+    if (strategy.tensor_comm_overlap) return true;
+    return strategy.sequence_parallel && row.words("switches.task") != "lora" && recipe_overlaps_tensor(row);
+}
+
 /// Megatron-Bridge's tables of performance have a column for it, "n/a" where nothing is interleaved
 /// (docs/performance-summary.md).
 bool prints_virtual_pipeline(const Row& row) { return of_megatron_bridge(row); }
@@ -252,6 +259,7 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     map_schedule(row, strategy);
     map_stages(strategy, row, software, layers);
     strategy.sequence_parallel = map_sequence_parallel(row, software, strategy);
+    strategy.tensor_comm_overlap = map_tensor_overlap(row, strategy);
     map_sharding(strategy, row, software);
     map_recompute(strategy, row);
     map_offload(strategy, row, layers);

@@ -16,24 +16,6 @@ double mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-void score_order(SourceScore& score, const std::vector<const Result*>& predicted) {
-    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> groups;
-    for (const Result* row : predicted) {
-        if (row->group.empty()) continue;
-        groups[row->group].first.push_back(row->rank_measured);
-        groups[row->group].second.push_back(row->rank_prediction);
-    }
-    std::vector<double> correlations;
-    for (const auto& [name, values] : groups) {
-        if (values.first.size() < least_group) continue;
-        const auto [least, most] = std::ranges::minmax(values.first);
-        if (most < least * (1 + least_spread)) continue;
-        if (const auto correlation = spearman(values.first, values.second)) correlations.push_back(*correlation);
-    }
-    score.groups = correlations.size();
-    if (!correlations.empty()) score.spearman = mean(correlations);
-}
-
 void score_worst(SourceScore& score, std::vector<const Result*> predicted) {
     std::ranges::stable_sort(predicted, std::ranges::greater{}, [](const Result* r) { return std::abs(r->error); });
     for (std::size_t i = 0; i < std::min(predicted.size(), most_worst); ++i)
@@ -61,9 +43,25 @@ SourceScore score_source(const std::string& source, const std::vector<const Resu
     score.median = median(absolute);
     score.mean = mean(absolute);
     score.bias = mean(signed_errors);
-    score_order(score, predicted);
+    score.order = order_of(predicted);
     score_worst(score, predicted);
     return score;
+}
+
+/// Over the sources that have enough to say of it.
+template <class Counts>
+void summarise_order(const Table& table, const Counts& counts, Summary& summary) {
+    std::vector<double> shares, correlations;
+    for (const SourceScore& source : table.sources) {
+        if (!counts(source.source)) continue;
+        const Order& order = source.order;
+        if (order.pairs >= least_rows)
+            shares.push_back(static_cast<double>(order.ordered) / static_cast<double>(order.pairs));
+        if (order.spearman) correlations.push_back(*order.spearman);
+    }
+    summary.ordering = shares.size();
+    if (!shares.empty()) summary.ordered = mean(shares);
+    if (!correlations.empty()) summary.spearman = mean(correlations);
 }
 
 template <class Counts>
@@ -93,39 +91,11 @@ Summary summarise(const Table& table, const Counts& counts) {
     };
     if (summary.rows > 0) summary.within_tenth = share(near, summary.rows);
     if (intervals > 0) summary.inside = share(inside, intervals);
+    summarise_order(table, counts, summary);
     return summary;
 }
 
 }  // namespace
-
-std::vector<double> ranks(std::span<const double> values) {
-    std::vector<std::size_t> order(values.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
-    std::vector<double> result(values.size());
-    for (std::size_t begin = 0; begin < order.size();) {
-        std::size_t end = begin;
-        while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-        const double shared = (static_cast<double>(begin + end) + 1) / 2;  // mean of begin+1 .. end
-        for (std::size_t i = begin; i < end; ++i) result[order[i]] = shared;
-        begin = end;
-    }
-    return result;
-}
-
-std::optional<double> spearman(std::span<const double> a, std::span<const double> b) {
-    if (a.size() != b.size() || a.size() < 2) return std::nullopt;
-    const std::vector<double> x = ranks(a), y = ranks(b);
-    const double center = (static_cast<double>(a.size()) + 1) / 2;
-    double xy = 0, xx = 0, yy = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        xy += (x[i] - center) * (y[i] - center);
-        xx += (x[i] - center) * (x[i] - center);
-        yy += (y[i] - center) * (y[i] - center);
-    }
-    if (xx == 0 || yy == 0) return std::nullopt;
-    return xy / std::sqrt(xx * yy);
-}
 
 Table score(std::vector<Result> rows, bool (*seen)(std::string_view source)) {
     Table table;

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "validate/gave_constants.hpp"
+#include "validate/order.hpp"
 
 namespace orrery::validate {
 
@@ -39,11 +39,10 @@ struct SourceScore {
     std::string source;
     std::size_t rows = 0, predicted = 0, skipped = 0;
     std::map<std::string, std::size_t> reasons;  ///< skipped rows by reason
-    // Absent without a predicted row; spearman without a group of four.
+    // Absent without a predicted row.
     std::optional<double> median, mean;  ///< of |error|
     std::optional<double> bias;          ///< mean of the signed errors
-    std::optional<double> spearman;      ///< mean over groups
-    std::size_t groups = 0;
+    Order order;
     std::vector<Worst> worst;  ///< at most ten, the largest |error| first
 };
 
@@ -53,7 +52,10 @@ struct Summary {
     std::size_t sources = 0, rows = 0;      ///< counted: sources of the mean, rows of the shares
     std::optional<double> mean_of_medians;  ///< over sources with `least` rows
     std::optional<double> within_tenth;     ///< share of all rows with an error of at most 10%
-    std::optional<double> inside;  ///< share of the rows that carry an interval in which the measured value lies
+    std::optional<double> inside;    ///< share of the rows that carry an interval in which the measured value lies
+    std::size_t ordering = 0;        ///< sources with at least eight pairs of plans that differ
+    std::optional<double> ordered;   ///< mean over these: share of their pairs that are predicted in order
+    std::optional<double> spearman;  ///< mean over the sources that have one
 };
 
 struct Table {
@@ -62,19 +64,8 @@ struct Table {
     Summary all, independent;          ///< independent: without sources that were looked at (gave_constants.hpp)
 };
 
-/// Ranks from 1; equal values share the mean of the ranks they occupy.
-std::vector<double> ranks(std::span<const double> values);
-
-/// Spearman's rank correlation: Pearson's of the ranks. nullopt for fewer than two values, different lengths, or when
-/// either side is constant.
-std::optional<double> spearman(std::span<const double> a, std::span<const double> b);
-
-/// Groups smaller than this say nothing about order.
-inline constexpr std::size_t least_group = 4;
 inline constexpr std::size_t most_worst = 10;
 inline constexpr std::size_t least_rows = 8;
-/// Of a group whose rows differ by less than this the order is noise.
-inline constexpr double least_spread = 0.05;
 
 /// Rows of several sources, scored by source. seen: whether a source was looked at, and is not independent.
 Table score(std::vector<Result> rows, bool (*seen)(std::string_view source) = looked_at);

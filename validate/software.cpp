@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "validate/nemo_recipes.hpp"
+
 namespace orrery::validate {
 
 std::string source_words(const Row& row) {
@@ -95,6 +97,7 @@ Software software_of(const Row& row) {
 
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software) {
     using hardware::AttentionKernel;
+    if (recipe_takes_flash_2(row)) return AttentionKernel::flash_2;
     if (software == Software::nemo || software == Software::megatron_core) return AttentionKernel::cudnn;
     // LLM Foundry's benchmark script (scripts/train/benchmarking/submit_benchmarks.py) takes attn_impl triton in every
     // commit that added a table, from May 2023 to January 2024.

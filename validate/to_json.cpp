@@ -26,6 +26,8 @@ json row_json(const Result& row, Unit unit, bool sized) {
     result[fmt::format("measured{}", suffix)] = value(row.measured);
     result[fmt::format("predicted{}", suffix)] = value(row.prediction);
     result["error"] = value(row.error);
+    if (!row.group.empty()) result["group"] = row.group;
+    if (row.scenario > 0) result["scenario"] = row.scenario;
     if (row.high > 0) result["interval_s"] = {{"low", row.low}, {"high", row.high}};
     if (!sized) return result;
     result["signed_error"] = value(row.signed_error);
@@ -45,7 +47,9 @@ json source_json(const SourceScore& score) {
             {"median", number(score.median)},
             {"mean", number(score.mean)},
             {"bias", number(score.bias)},
-            {"spearman", number(score.spearman)},
+            {"spearman", number(score.order.spearman)},
+            {"pairs", score.order.pairs},
+            {"ordered_pairs", score.order.ordered},
             {"worst", std::move(worst)}};
 }
 
@@ -57,11 +61,15 @@ void fill(json& result, const Table& table, Unit unit, bool sized) {
     result["mean_of_medians"] = number(table.all.mean_of_medians);
     result["within_tenth"] = number(table.all.within_tenth);
     result["inside_interval"] = number(table.all.inside);
+    result["spearman"] = number(table.all.spearman);
+    result["ordered"] = number(table.all.ordered);
     result["independent"] = {{"sources", table.independent.sources},
                              {"rows", table.independent.rows},
                              {"mean_of_medians", number(table.independent.mean_of_medians)},
                              {"within_tenth", number(table.independent.within_tenth)},
-                             {"inside_interval", number(table.independent.inside)}};
+                             {"inside_interval", number(table.independent.inside)},
+                             {"spearman", number(table.independent.spearman)},
+                             {"ordered", number(table.independent.ordered)}};
     const Repeats repeated = repeats(table.rows);
     result["repeated"] = {{"scenarios", repeated.scenarios},
                           {"rows", repeated.rows},

@@ -21,11 +21,19 @@ std::string signed_percent(std::optional<double> value) { return value ? format_
 std::string correlation(std::optional<double> value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
 
 std::string scores(const validate::Table& table) {
-    orrery::Table text(
-        {{"source", Align::left}, {"rows"}, {"predicted"}, {"skipped"}, {"median"}, {"mean"}, {"bias"}, {"Spearman"}});
+    orrery::Table text({{"source", Align::left},
+                        {"rows"},
+                        {"predicted"},
+                        {"skipped"},
+                        {"median"},
+                        {"mean"},
+                        {"bias"},
+                        {"Spearman"},
+                        {"in order"}});
     for (const SourceScore& s : table.sources)
         text.row({s.source, fmt::format("{}", s.rows), fmt::format("{}", s.predicted), fmt::format("{}", s.skipped),
-                  percent(s.median), percent(s.mean), signed_percent(s.bias), correlation(s.spearman)});
+                  percent(s.median), percent(s.mean), signed_percent(s.bias), correlation(s.order.spearman),
+                  s.order.pairs == 0 ? "-" : fmt::format("{} / {}", s.order.ordered, s.order.pairs)});
     return text.to_text();
 }
 
@@ -56,6 +64,7 @@ std::string summary(const Summary& of, const char* which) {
     std::string text = fmt::format("mean of the source medians: {}   within 10%: {} of {} rows",
                                    percent(of.mean_of_medians), percent(of.within_tenth), of.rows);
     if (of.inside) text += fmt::format("   inside their interval: {}", percent(of.inside));
+    if (of.ordered) text += fmt::format("   plans in order: {}", percent(of.ordered));
     return fmt::format("{}   ({})\n", text, which);
 }
 

@@ -67,6 +67,8 @@ private:
     /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
     [[nodiscard]] bool summed_with_mlp() const { return spec().parallel_residual && op_.in == Dim::attention; }
     [[nodiscard]] bool reduces() const { return row_ && !summed_with_mlp(); }
+    /// By its gradients, which run beside whole collectives.
+    [[nodiscard]] std::uint32_t spared() const { return overlapped_ && column_ ? spared_multiprocessors : 0; }
     /// Whether a product of its own leaves each part of the outputs, where what takes them wants them contiguous:
     /// normed queries and keys, latent attention, keys and values of another sequence.
     [[nodiscard]] bool apart() const {
@@ -278,7 +280,7 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
     const bool fused = stream_.plan.training.gradient_accumulation_fusion;
     const ValueId separate = fused ? no_value : flow.gradient(stream_.sums(), std::uint64_t{gemm_.n} * gemm_.k);
     Work wgrad = weight_gradient(stream_, op_.name + " wgrad",
-                                 {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient},
+                                 {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient, spared()},
                                  {dy, x, weight_.gradient, separate});
     wgrad.needs = gathered_flag;
     const Launch launch = wgrad.detail.launch;
@@ -383,7 +385,7 @@ void LinearSharder::overlapped_backward() {
     const ValueId dy = stream_.flow.gradient_of(y_);
     if (added_to_ != no_value) stream_.flow.set_gradient(stream_.partial_sum, dy);
     if (joins_gradient()) own_gradient_ = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
-    const Gemm dgrad{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient};
+    const Gemm dgrad{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient, spared()};
     if (row_) {
         if (is_narrow(compute_))  // into the buffer at once
             quantise(list, gemm_.m / stream_.tensor, gemm_.n);

@@ -54,9 +54,11 @@ void add_ring_product(std::vector<Work>& list, const Product& product, std::uint
 
 void add_scattered_product(std::vector<Work>& list, const Product& product, std::uint64_t width) {
     const std::uint64_t bytes = product.stream.tokens / scattered_parts * width * product.stream.bytes;
+    Gemm part = part_of(product.all, scattered_parts);
+    part.spared = spared_multiprocessors;
     std::uint8_t running = 0;
     for (std::uint32_t k = 0; k < scattered_parts; ++k) {
-        list.push_back({.name = product.name, .what = part_of(product.all, scattered_parts), .looped = k > 0});
+        list.push_back({.name = product.name, .what = part, .looped = k > 0});
         Work scatter{.name = product.name + " reduce",
                      .what = LayerCollective{CollectiveKind::reduce_scatter, bytes},
                      .looped = true};

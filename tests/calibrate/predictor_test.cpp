@@ -135,6 +135,22 @@ TEST(PredictGemm, IsSlowerWhereRowsBeginBetweenWords) {
     EXPECT_EQ(longer({Dtype::fp32, 1, 1024, 1001, 513, forward}), 1) << "a word each";
 }
 
+/// On 108 multiprocessors, of which 12 are left to another kernel.
+TEST(PredictGemm, TakesLongerOnFewerMultiprocessors) {
+    Profile profile = small_profile();
+    Gemm gemm{Dtype::bf16, 1, 2048, 1024, 1024};
+    const auto seconds = [&] { return Predictor(profile).kernel(gemm).seconds; };
+    profile.constants["multiprocessors"] = {108, "1", "test"};
+    const double all = seconds();
+    gemm.spared = 12;
+    EXPECT_DOUBLE_EQ(seconds() / all, 108.0 / 96);
+    EXPECT_NE(GemmPredictor(profile).explain(gemm).find("on 12 multiprocessors fewer: x1.12"), std::string::npos);
+    profile.constants.erase("multiprocessors");
+    const double unknown = seconds();
+    gemm.spared = 0;
+    EXPECT_EQ(seconds(), unknown) << "how many there are is not known";
+}
+
 /// Where a profile has no table of fp4, a quarter of the elements along k in 16 bits moves as many bytes.
 TEST(PredictGemm, TakesWiderProductsForFp4) {
     const Profile profile = small_profile();

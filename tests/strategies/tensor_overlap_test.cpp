@@ -92,6 +92,23 @@ TEST(TensorOverlap, ComputesWhatIsComputedWithout) {
     }
 }
 
+/// A product whose outputs are scattered in parts, and gradients beside whole collectives, leave multiprocessors to
+/// them; rings are copies.
+TEST(TensorOverlap, ProductsBesideKernelsOfCollectivesSpareMultiprocessors) {
+    const StepProgram step = build(overlapped());
+    std::map<std::uint32_t, std::size_t> forward, backward;
+    const auto count = [&](const char* name, auto& by_spared) {
+        for (const Op& op : block(step, name).ops)
+            if (const auto* compute = std::get_if<Compute>(&op.what))
+                if (const auto* gemm = std::get_if<kernels::Gemm>(&step.kernels[compute->kernel]))
+                    ++by_spared[gemm->spared];
+    };
+    count("block forward", forward);
+    count("block backward", backward);
+    EXPECT_EQ(forward, (std::map<std::uint32_t, std::size_t>{{0, 8}, {spared_multiprocessors, 8}}));
+    EXPECT_EQ(backward, (std::map<std::uint32_t, std::size_t>{{0, 10}, {spared_multiprocessors, 4}}));
+}
+
 /// A part's product waits for its message alone, and messages wait for each other.
 TEST(TensorOverlap, ProductsWaitForTheirOwnPart) {
     const StepProgram step = build(overlapped());

@@ -65,12 +65,13 @@ TEST(Output, JsonShape) {
     EXPECT_TRUE(document["rows"][1]["error"].is_null());
     EXPECT_EQ(keys(document["sources"][0]),
               (std::vector<std::string>{"source", "rows", "predicted", "skipped", "reasons", "median", "mean", "bias",
-                                        "spearman", "worst"}));
+                                        "spearman", "pairs", "ordered_pairs", "worst"}));
     EXPECT_EQ(document["sources"][0]["reasons"]["gpu P40 has no profile"], 1);
     EXPECT_TRUE(document["sources"][0]["spearman"].is_null());
     EXPECT_EQ(document["mean_of_medians"], 0.25);
     EXPECT_EQ(document["within_tenth"], 0);
     EXPECT_TRUE(document["inside_interval"].is_null());
+    EXPECT_TRUE(document["ordered"].is_null());
     EXPECT_EQ(document["independent"]["sources"], 1);
     EXPECT_EQ(document["memory"]["rows"][0]["measured_bytes"], 4.0 * (1ULL << 30));
     EXPECT_EQ(document["memory"]["rows"][0]["error"], -0.5);

@@ -27,33 +27,7 @@ Result skipped(const std::string& reason, const std::string& source = "a") {
     return row;
 }
 
-Result ranked(double measured, double prediction, const std::string& group) {
-    Result row = predicted("r", prediction / measured - 1);
-    row.group = group;
-    row.rank_measured = measured;
-    row.rank_prediction = prediction;
-    return row;
-}
-
 }  // namespace
-
-TEST(Score, RanksShareTies) {
-    const std::vector<double> values = {10, 30, 20, 20, 5};
-    EXPECT_EQ(ranks(values), (std::vector<double>{2, 5, 3.5, 3.5, 1}));
-}
-
-TEST(Score, SpearmanByHand) {
-    const std::vector<double> up = {1, 2, 3, 4}, down = {9, 7, 5, 3};
-    EXPECT_DOUBLE_EQ(*spearman(up, up), 1);
-    EXPECT_DOUBLE_EQ(*spearman(up, down), -1);
-    // d = (0, 1, 1, 0): 1 - 6 x 2 / (4 x 15) = 0.8
-    EXPECT_DOUBLE_EQ(*spearman(up, std::vector<double>{1, 3, 2, 4}), 0.8);
-    // Ties: ranks (1, 2.5, 2.5, 4) against (1, 2, 3, 4): covariance 4.5, variances 4.5 and 5.
-    EXPECT_NEAR(*spearman(std::vector<double>{1, 5, 5, 9}, up), 4.5 / std::sqrt(4.5 * 5), 1e-15);
-    EXPECT_FALSE(spearman(std::vector<double>{2, 2, 2}, std::vector<double>{1, 2, 3}));
-    EXPECT_FALSE(spearman(std::vector<double>{1}, std::vector<double>{1}));
-    EXPECT_FALSE(spearman(up, std::vector<double>{1, 2}));
-}
 
 TEST(Score, OneSource) {
     const Table table = score({predicted("x", -0.1), skipped("no gpu"), predicted("y", 0.3), skipped("no gpu"),
@@ -68,7 +42,7 @@ TEST(Score, OneSource) {
     EXPECT_DOUBLE_EQ(*source.median, 0.2);
     EXPECT_DOUBLE_EQ(*source.mean, 0.2);
     EXPECT_NEAR(*source.bias, 0.4 / 3, 1e-15);
-    EXPECT_FALSE(source.spearman);
+    EXPECT_FALSE(source.order.spearman);
     ASSERT_EQ(source.worst.size(), 3U);
     EXPECT_EQ(source.worst[0].id, "y");
     EXPECT_EQ(source.worst[2].id, "x");
@@ -117,18 +91,6 @@ TEST(Score, CountsMeasuredStepsInsideTheirInterval) {
         score({between(1, 0.9, 1.2), between(1, 0.5, 0.9), between(2, 1, 3), between(1, 1, 2), predicted("y", 0.1)});
     EXPECT_DOUBLE_EQ(*table.all.inside, 0.75);
     EXPECT_FALSE(score({predicted("y", 0.1)}).all.inside);
-}
-
-TEST(Score, OrderIsAveragedOverGroupsOfFour) {
-    std::vector<Result> rows;
-    for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, x * 2, "same order"));
-    for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, 5 - x, "reversed"));
-    for (const double x : {1.0, 2.0, 3.0}) rows.push_back(ranked(x, 4 - x, "too few"));
-    for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, 1, "constant: no order"));
-    for (const double x : {1.0, 1.01, 1.02, 1.03}) rows.push_back(ranked(x, 5 - x, "alike within 5%"));
-    const Table table = score(rows);
-    EXPECT_EQ(table.sources[0].groups, 2U);
-    EXPECT_DOUBLE_EQ(*table.sources[0].spearman, 0);
 }
 
 }  // namespace orrery::validate
