@@ -14,7 +14,7 @@
 #include "report/census.hpp"
 #include "report/noted_table.hpp"
 #include "report/operation.hpp"
-#include "sim/caches.hpp"
+#include "sim/kernel_price.hpp"
 
 namespace orrery::report {
 
@@ -42,22 +42,18 @@ std::string origin(const calibrate::Estimate& estimate, const std::string& expla
            (estimate.derived.empty() ? "" : fmt::format("  DERIVED: {}\n", estimate.derived)) + text;
 }
 
-/// A kernel with its time in this step.
+/// A kernel with its time in this step, without the gap behind it.
 struct KernelRow {
     const KernelUse* use;
-    calibrate::Estimate estimate;
-    double each;
-    [[nodiscard]] double total() const { return each * static_cast<double>(use->count); }
+    sim::KernelPrice price;
+    [[nodiscard]] double each() const { return price.seconds(); }
+    [[nodiscard]] double total() const { return each() * static_cast<double>(use->count); }
 };
 
 /// The most expensive first.
-std::vector<KernelRow> kernel_rows(const Census& census, const calibrate::Predictor& predictor,
-                                   const sim::Caches& caches) {
+std::vector<KernelRow> kernel_rows(const Census& census, const sim::KernelPrices& prices) {
     std::vector<KernelRow> rows;
-    for (const KernelUse& use : census.kernels) {
-        const calibrate::Estimate estimate = predictor.kernel(use.kernel);
-        rows.push_back({&use, estimate, caches.seconds(estimate)});
-    }
+    for (const KernelUse& use : census.kernels) rows.push_back({&use, prices.of(use.kernel)});
     std::ranges::stable_sort(rows, std::greater{}, &KernelRow::total);
     return rows;
 }
@@ -68,9 +64,9 @@ std::string kernel_table(const std::vector<KernelRow>& rows, const calibrate::Pr
     double sum = 0;
     std::uint64_t count = 0;
     for (const KernelRow& row : rows) {
-        table.row({fmt::format("{}", row.use->count), format_seconds(row.each), format_seconds(row.total()),
+        table.row({fmt::format("{}", row.use->count), format_seconds(row.each()), format_seconds(row.total()),
                    share(row.total(), step_seconds), kernels::to_text(row.use->kernel)},
-                  origin(row.estimate, predictor.explain(row.use->kernel)));
+                  origin(row.price.estimate, predictor.explain(row.use->kernel)) + row.price.explain());
         sum += row.total();
         count += row.use->count;
     }
@@ -165,16 +161,17 @@ std::string constants_table(const calibrate::Profile& profile) {
     return table.to_text();
 }
 
-std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
-                    const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
+std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& prediction, const Device& device,
+                    std::uint32_t rank) {
     const Census uses = uses_of(scenario, prediction, rank);
     const strategies::StepProgram& step = prediction.program;
     const std::uint32_t role = step.role[rank];
     std::string text = fmt::format("{}: rank {} runs {}\n\n", scenario.name, rank, step.programs[role].name);
     text += strategies::to_text(step, role) + '\n';
     text += fmt::format("kernels of one step, {}\n", format_seconds(prediction.step_time_s));
-    const sim::Caches caches(step, predictor, std::min(gpus_per_node, step.mesh.ranks()));
-    text += kernel_table(kernel_rows(uses, predictor, caches), predictor, prediction.step_time_s) + '\n';
+    const auto& [predictor, gpu, gpus_per_node] = device;
+    const sim::KernelPrices prices(step, scenario.plan, gpu, predictor, gpus_per_node);
+    text += kernel_table(kernel_rows(uses, prices), predictor, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
         text += transfer_table(uses, step, {predictor, gpus_per_node, scenario.plan.placement}, rank) + '\n';
@@ -199,13 +196,14 @@ struct Expense {
 };
 
 Expense expense(const KernelRow& row, const calibrate::Predictor& predictor, double step_seconds) {
-    const char* const rests_on = row.estimate.extrapolated ? "beyond the measured sizes" : "measured";
+    const calibrate::Estimate& estimate = row.price.estimate;
+    const char* const rests_on = estimate.extrapolated ? "beyond the measured sizes" : "measured";
     calibrate::Estimate bare;
-    bare.seconds = row.estimate.seconds;
+    bare.seconds = estimate.seconds;
     return {row.total(),
-            {"kernel", kernels::to_text(row.use->kernel), row.use->count, row.each, row.total() / step_seconds,
+            {"kernel", kernels::to_text(row.use->kernel), row.use->count, row.each(), row.total() / step_seconds,
              kernels::flops(row.use->kernel), kernels::bytes(row.use->kernel),
-             row.estimate.derived.empty() ? Value(rests_on) : Value(fmt::format("derived: {}", row.estimate.derived)),
+             estimate.derived.empty() ? Value(rests_on) : Value(fmt::format("derived: {}", estimate.derived)),
              first_line(origin(bare, predictor.explain(row.use->kernel)))}};
 }
 
@@ -228,13 +226,14 @@ std::string amount(double value) { return value == 0 ? "-" : fmt::format("{:.3g}
 
 }  // namespace
 
-Records explained(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
-                  const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
+Records explained(const scenarios::Scenario& scenario, const sim::Prediction& prediction, const Device& device,
+                  std::uint32_t rank) {
     const Census uses = uses_of(scenario, prediction, rank, prediction.blocks);
     const strategies::StepProgram& step = prediction.program;
-    const sim::Caches caches(step, predictor, std::min(gpus_per_node, step.mesh.ranks()));
+    const auto& [predictor, gpu, gpus_per_node] = device;
+    const sim::KernelPrices prices(step, scenario.plan, gpu, predictor, gpus_per_node);
     std::vector<Expense> rows;
-    for (const KernelRow& row : kernel_rows(uses, predictor, caches))
+    for (const KernelRow& row : kernel_rows(uses, prices))
         rows.push_back(expense(row, predictor, prediction.step_time_s));
     for (const TransferUse& use : uses.transfers) rows.push_back(expense(use, step, prediction.step_time_s));
     std::ranges::stable_sort(rows, std::greater{}, &Expense::total);

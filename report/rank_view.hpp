@@ -33,6 +33,7 @@ private:
     calibrate::ProfileStore profiles_;
     sim::Prediction prediction_;
     topology::Cluster cluster_;
+    const topology::Gpu* gpu_;
     const calibrate::Predictor* predictor_;
     std::string text_;
 };

@@ -4,11 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "base/normal.hpp"
 #include "base/overloaded.hpp"
-#include "sim/accumulation.hpp"
-#include "sim/caches.hpp"
-#include "sim/narrow_kernels.hpp"
+#include "sim/kernel_price.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::sim {
@@ -75,13 +72,6 @@ hardware::Way way_of(strategies::Phase phase) {
     return hardware::Way::neither;
 }
 
-/// Of a kernel over that of the table.
-double relative_rate(const kernels::Kernel& kernel, const hardware::AttentionRates& attention) {
-    const auto* fused = std::get_if<kernels::Attention>(&kernel);
-    if (fused == nullptr) return 1;
-    return fused->backward ? attention.backward : attention.forward;
-}
-
 }  // namespace
 
 ShareOf share_of(const kernels::Kernel& kernel) {
@@ -112,23 +102,13 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       looped_product_(looped_product_seconds(predictor.constant("launch_seconds"))),
       looped_message_(looped_message_seconds(predictor.constant("launch_seconds"))),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
-    // A device without a datasheet's rate is the one that the profile measured.
-    const double rate = gpu.memory_bytes_per_second;
-    const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
-    const double slowest = 1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks());
-    const hardware::AttentionRates attention =
-        hardware::attention_rates(plan.training.attention_kernel, gpu.compute_capability);
     const double launch = predictor.constant("launch_seconds");
-    const Caches caches(step, predictor, std::min(network.gpus_per_node(), step.mesh.ranks()));
+    const KernelPrices prices(step, plan, gpu, predictor, network.gpus_per_node());
     for (const kernels::Kernel& kernel : step.kernels) {
-        const calibrate::Estimate estimate = predictor.kernel(kernel);
-        const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
+        const KernelPrice price = prices.of(kernel);
         const Launches launches =
             routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, launch) : Launches{};
-        const double alone =
-            caches.seconds(estimate) * scale * narrow_seconds_share(kernel, plan, gpu.compute_capability);
-        const double summed = accumulation_seconds(kernel, alone, plan, gpu.compute_capability, predictor);
-        kernels_.push_back({alone + summed + gap_, estimate.extrapolated, estimate.derived, launches,
+        kernels_.push_back({price.seconds() + gap_, price.estimate.extrapolated, price.estimate.derived, launches,
                             std::holds_alternative<kernels::Gemm>(kernel)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);

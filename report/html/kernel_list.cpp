@@ -9,6 +9,7 @@
 
 #include "kernels/kernel.hpp"
 #include "report/census.hpp"
+#include "sim/kernel_price.hpp"
 
 namespace orrery::report {
 
@@ -28,17 +29,17 @@ std::string source(const std::string& explanation) {
     return comma == std::string::npos ? line : line.substr(comma + 2);
 }
 
-Json entry(const KernelUse& use, const calibrate::Predictor& predictor, double step_seconds) {
-    const calibrate::Estimate estimate = predictor.kernel(use.kernel);
+Json entry(const KernelUse& use, const sim::KernelPrice& price, const std::string& explanation, double step_seconds) {
+    const calibrate::Estimate& estimate = price.estimate;
     return {{"text", kernels::to_text(use.kernel)},
             {"count", use.count},
-            {"seconds", estimate.seconds},
+            {"seconds", price.seconds()},
             {"flops", kernels::flops(use.kernel)},
             {"bytes", kernels::bytes(use.kernel)},
-            {"share", estimate.seconds * static_cast<double>(use.count) / step_seconds},
+            {"share", price.seconds() * static_cast<double>(use.count) / step_seconds},
             {"extrapolated", estimate.extrapolated},
             {"derived", estimate.derived.empty() ? Json() : Json(estimate.derived)},
-            {"source", source(predictor.explain(use.kernel))}};
+            {"source", source(explanation)}};
 }
 
 /// Of matrix products; fp32 where there are none.
@@ -66,9 +67,12 @@ double peak(const calibrate::Predictor& predictor, Dtype format) {
 
 }  // namespace
 
-Json kernel_list(const sim::Prediction& p, const calibrate::Predictor& predictor, std::uint32_t rank) {
+Json kernel_list(const strategies::Plan& plan, const sim::Prediction& p, const Device& device, std::uint32_t rank) {
+    const auto& [predictor, gpu, gpus_per_node] = device;
+    const sim::KernelPrices prices(p.program, plan, gpu, predictor, gpus_per_node);
     std::vector<Json> entries;
-    for (const KernelUse& use : census_of(p, rank).kernels) entries.push_back(entry(use, predictor, p.step_time_s));
+    for (const KernelUse& use : census_of(p, rank).kernels)
+        entries.push_back(entry(use, prices.of(use.kernel), predictor.explain(use.kernel), p.step_time_s));
     std::ranges::stable_sort(entries, std::greater{}, [](const Json& each) { return each["share"].get<double>(); });
     return entries;
 }

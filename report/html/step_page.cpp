@@ -80,8 +80,8 @@ Json network(const sim::Prediction& p, const topology::Cluster& cluster) {
 std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction& p, calibrate::ProfileStore& profiles,
                       const std::string& command) {
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    const calibrate::Predictor& predictor =
-        sim::profiles_of(scenario, cluster, profiles).of(cluster.gpu_of(scenario.plan.placement.gpu(0)));
+    const topology::Gpu& gpu = cluster.gpu_of(scenario.plan.placement.gpu(0));
+    const calibrate::Predictor& predictor = sim::profiles_of(scenario, cluster, profiles).of(gpu);
     const Json data{{"view", "simulate"},
                     {"title", scenario.name},
                     {"subtitle", fmt::format("{} GPUs, {}", p.gpus, p.cluster)},
@@ -92,7 +92,7 @@ std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction
                     {"scaling", points(sim::scale_curve(scenario, p, profiles), p)},
                     {"network", network(p, cluster)},
                     {"roofline", roof(p, predictor, 0)},
-                    {"kernels", kernel_list(p, predictor, 0)},
+                    {"kernels", kernel_list(scenario.plan, p, {predictor, gpu, cluster.gpus_per_node()}, 0)},
                     {"step_rank", 0},
                     {"command", command}};
     return page(data);

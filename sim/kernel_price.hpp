@@ -1,0 +1,51 @@
+// What a kernel of a step takes on the device, factor by factor: what the profile says of it, and what the step makes
+// of that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "calibrate/predictor.hpp"
+#include "hardware/attention_kernels.hpp"
+#include "hardware/gpu.hpp"
+#include "sim/caches.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/step_program.hpp"
+
+namespace orrery::sim {
+
+struct KernelPrice {
+    double profile = 0;            ///< seconds by the profile, with what this step's caches hold
+    double memory = 1;             ///< of a memory-bound kernel: the profile's memory over that of the device
+    double slowest = 1;            ///< of others: the slowest of the ranks' boards, for which all wait (board_spread)
+    double attention_rate = 1;     ///< of fused attention: the rate of what runs over the table's
+    double narrow = 1;             ///< of what fp8 and fp4 take by how their scales come about (narrow_kernels)
+    double sums = 0;               ///< seconds more of a weight gradient that is added to a sum (accumulation)
+    calibrate::Estimate estimate;  ///< what the profile says, and how well it knows
+
+    /// Alone on the device, without the gap behind it.
+    [[nodiscard]] double seconds() const { return alone() + sums; }
+    [[nodiscard]] double alone() const { return profile * (memory * slowest / attention_rate) * narrow; }
+    /// A line for each factor that is not 1, "  attention as it runs here: x1.17\n".
+    [[nodiscard]] std::string explain() const;
+};
+
+/// The kernels of one step.
+class KernelPrices {
+public:
+    /// gpus_per_node: of the cluster. Throws Error where the profile lacks what a kernel of the step needs.
+    KernelPrices(const strategies::StepProgram& step, const strategies::Plan& plan, const hardware::Gpu& gpu,
+                 const calibrate::Predictor& predictor, std::uint32_t gpus_per_node);
+
+    [[nodiscard]] KernelPrice of(const kernels::Kernel& kernel) const;
+
+private:
+    const strategies::Plan& plan_;
+    const calibrate::Predictor& predictor_;
+    int compute_capability_;
+    double memory_, slowest_;
+    hardware::AttentionRates attention_;
+    Caches caches_;
+};
+
+}  // namespace orrery::sim
