@@ -44,7 +44,10 @@ KernelPrice KernelPrices::of(const kernels::Kernel& kernel) const {
     KernelPrice price;
     price.estimate = predictor_.kernel(kernel);
     price.profile = caches_.seconds(price.estimate);
-    (is_memory_bound(kernel) ? price.memory : price.slowest) = is_memory_bound(kernel) ? memory_ : slowest_;
+    if (is_memory_bound(kernel))
+        price.memory = memory_;
+    else
+        price.slowest = slowest_;
     price.attention_rate = relative_rate(kernel, attention_);
     price.narrow = narrow_seconds_share(kernel, plan_, compute_capability_);
     price.sums = accumulation_seconds(kernel, price.alone(), plan_, compute_capability_, predictor_);
@@ -56,7 +59,8 @@ std::string KernelPrice::explain() const {
     const auto factor = [&](double value, const char* what) {
         if (value != 1) text += fmt::format("  {}: x{:.3f}\n", what, value);
     };
-    factor(profile / estimate.seconds, "operands from caches and memory as this step leaves them");
+    factor(estimate.seconds > 0 ? profile / estimate.seconds : 1,
+           "operands from caches and memory as this step leaves them");
     factor(memory, "the device's memory beside the profile's");
     factor(slowest, "the slowest of the ranks' boards (board_spread)");
     factor(1 / attention_rate, "the plan's attention_kernel beside the table's");
