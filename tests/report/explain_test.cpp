@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "base/error.hpp"
 #include "tests/report/golden.hpp"
 #include "tests/report/sample.hpp"
@@ -43,13 +41,8 @@ calibrate::Profile profile() {
 class ExplainTest : public testing::Test {
 protected:
     [[nodiscard]] std::string of_rank(std::uint32_t rank) const {
-        return of_plan([](strategies::Plan&) {}, rank);
-    }
-    [[nodiscard]] std::string of_plan(const std::function<void(strategies::Plan&)>& change,
-                                      std::uint32_t rank = 0) const {
-        scenarios::Scenario scenario = sample_scenario();
-        change(scenario.plan);
-        return explain(scenario, sample_prediction(), {predictor_, topology::find_gpu("A100-SXM4-80GB"), 8}, rank);
+        return explain(sample_scenario(), sample_prediction(), {predictor_, topology::find_gpu("A100-SXM4-80GB"), 8},
+                       rank);
     }
     calibrate::Profile profile_ = profile();
     calibrate::Predictor predictor_{profile_};
@@ -71,16 +64,12 @@ TEST_F(ExplainTest, SaysWhereAKernelsTimeComesFrom) {
     EXPECT_NE(of_rank(0).find(last_line), std::string::npos) << why;
 }
 
-/// What the step makes of the profile's time is a line each: 128 boards, of which the slowest is waited for, and an
-/// attention of half the table's rate.
+/// What the step makes of the profile's time is a line behind it, here of 128 boards, of which the slowest is waited
+/// for.
 TEST_F(ExplainTest, SaysWhatTheStepMakesOfIt) {
     EXPECT_EQ(of_rank(0).find("board_spread)"), std::string::npos);
-    EXPECT_EQ(of_rank(0).find("attention_kernel beside"), std::string::npos);
     profile_.constants["board_spread"] = {0.01, "1", "by hand"};
     EXPECT_NE(of_rank(0).find("  the slowest of the ranks' boards (board_spread): x1.02"), std::string::npos);
-    const std::string older =
-        of_plan([](strategies::Plan& plan) { plan.training.attention_kernel = hardware::AttentionKernel::flash_1; });
-    EXPECT_NE(older.find("  the plan's attention_kernel beside the table's: x2.000"), std::string::npos) << older;
 }
 
 TEST_F(ExplainTest, TakesTheProgramOfTheRanksRole) {

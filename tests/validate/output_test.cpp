@@ -48,13 +48,13 @@ void expect_finite(const json& value) {
 
 TEST(Output, JsonShape) {
     const json document = to_json(sample_report());
-    EXPECT_EQ(keys(document),
-              (std::vector<std::string>{"version", "rows", "sources", "mean_of_medians", "within_tenth",
-                                        "inside_interval", "independent", "repeated", "memory", "collectives"}));
+    EXPECT_EQ(keys(document), (std::vector<std::string>{"version", "rows", "sources", "mean_of_medians", "within_tenth",
+                                                        "inside_interval", "spearman", "ordered", "independent",
+                                                        "repeated", "memory", "collectives"}));
     EXPECT_EQ(document["version"], 1);
     ASSERT_EQ(document["rows"].size(), 2U);
-    const std::vector<std::string> row_keys = {"id",     "source",     "kind",        "status",
-                                               "reason", "measured_s", "predicted_s", "error"};
+    const std::vector<std::string> row_keys = {"id",         "source",      "kind",  "status", "reason",
+                                               "measured_s", "predicted_s", "error", "group",  "scenario"};
     EXPECT_EQ(keys(document["rows"][0]), row_keys);
     EXPECT_EQ(document["rows"][0]["status"], "predicted");
     EXPECT_TRUE(document["rows"][0]["reason"].is_null());
