@@ -11,8 +11,8 @@ namespace {
 
 bool of_dgxc(const Row& row) { return contains(row.words("source.repo"), "dgxc-benchmarking"); }
 
-/// Tables of NeMo-Framework-Launcher (examples/README.md), and those of NeMo's documentation that name a container which
-/// the launcher ran: 24.07 (docs/source/performance/performance_summary.md at v2.0.0 and v2.1.0) and 24.03.01
+/// Tables of NeMo-Framework-Launcher (examples/README.md), and those of NeMo's documentation that name a container
+/// which the launcher ran: 24.07 (docs/source/performance/performance_summary.md at v2.0.0 and v2.1.0) and 24.03.01
 /// (performance_long_sequence.md, H100).
 bool of_launcher(const Row& row) {
     const std::string repo = row.words("source.repo"), path = row.words("source.path");
