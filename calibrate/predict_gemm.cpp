@@ -340,13 +340,13 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     if (raw.uncertainty > 0)
         out += fmt::format("  kriging over {} rows, of which these are the nearest: within {:.1f}%\n",
                            table.table().points.size(), 100 * raw.uncertainty);
-    const double longer = unaligned(gemm), kept = spared(gemm);
+    const double longer = unaligned(gemm), fewer = spared(gemm);
     if (longer > 1) out += fmt::format("  rows begin between words of four bytes: x{:.2f}\n", longer);
-    if (kept > 1) out += fmt::format("  on {:.0f} multiprocessors fewer: x{:.2f}\n", 1.0 * gemm.spared, kept);
+    if (fewer > 1) out += fmt::format("  on {} multiprocessors fewer: x{:.2f}\n", gemm.spared, fewer);
     if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
-                       sustained.seconds / raw.seconds / longer / kept, raw.extrapolated ? ", extrapolated" : "");
+                       sustained.seconds / raw.seconds / longer / fewer, raw.extrapolated ? ", extrapolated" : "");
     return out;
 }
 

@@ -23,13 +23,6 @@ namespace {
 using strategies::Collective;
 using Align = Table::Align;
 
-/// What the simulator knew of the machine.
-struct Machine {
-    const calibrate::Predictor& predictor;
-    std::uint32_t gpus_per_node;
-    const strategies::RankPlacement& placement;
-};
-
 std::string share(double seconds, double step) { return fmt::format("{:.2f}%", 100 * seconds / step); }
 
 /// Where an estimate comes from, without the name and the time with which the predictor begins: the row shows both.
@@ -99,20 +92,19 @@ TransferRow copy_row(const TransferUse& use, const strategies::Copy& copy) {
     return row;
 }
 
-/// A group inside one node has a time from the profile; another's is what its flows took.
-TransferRow collective_row(const TransferUse& use, const Collective& collective, const strategies::Mesh& mesh,
-                           const Machine& machine, std::uint32_t rank) {
-    const std::vector<std::uint32_t> group = machine.placement.gpus(mesh.group(rank, collective.group));
+/// group: GPUs. One inside a node has a time from the profile; another's is what its flows took.
+TransferRow collective_row(const TransferUse& use, const Collective& collective,
+                           const std::vector<std::uint32_t>& group, const Device& device) {
     const auto ranks = static_cast<std::uint32_t>(group.size());
     const auto bytes = static_cast<double>(collective.bytes);
     TransferRow row = timed(use);
     row.ranks = fmt::format("{}", ranks);
     double seconds = mean_span(use);
-    if (ranks > 1 && group.front() / machine.gpus_per_node == group.back() / machine.gpus_per_node) {
-        const calibrate::Estimate estimate = machine.predictor.collective(collective.kind, ranks, bytes);
+    if (ranks > 1 && group.front() / device.gpus_per_node == group.back() / device.gpus_per_node) {
+        const calibrate::Estimate estimate = device.predictor.collective(collective.kind, ranks, bytes);
         seconds = estimate.seconds;
         row.time = format_seconds(seconds);
-        row.note = origin(estimate, machine.predictor.explain(collective.kind, ranks, bytes));
+        row.note = origin(estimate, device.predictor.explain(collective.kind, ranks, bytes));
     }
     if (seconds > 0) {
         row.algbw = fmt::format("{:.2f}", bytes / seconds / 1e9);
@@ -121,14 +113,15 @@ TransferRow collective_row(const TransferUse& use, const Collective& collective,
     return row;
 }
 
-std::string transfer_table(const Census& census, const strategies::StepProgram& step, const Machine& machine,
-                           std::uint32_t rank) {
+std::string transfer_table(const Census& census, const strategies::StepProgram& step,
+                           const strategies::RankPlacement& placement, const Device& device, std::uint32_t rank) {
+    const auto group = [&](const Collective& of) { return placement.gpus(step.mesh.group(rank, of.group)); };
     NotedTable table(
         {{"count"}, {"size (B)"}, {"ranks"}, {"time"}, {"algbw (GB/s)"}, {"busbw (GB/s)"}, {"transfer", Align::left}});
     for (const TransferUse& use : census.transfers) {
         const auto* collective = std::get_if<Collective>(&use.op.what);
         const auto* copy = std::get_if<strategies::Copy>(&use.op.what);
-        const TransferRow row = collective != nullptr ? collective_row(use, *collective, step.mesh, machine, rank)
+        const TransferRow row = collective != nullptr ? collective_row(use, *collective, group(*collective), device)
                                 : copy != nullptr     ? copy_row(use, *copy)
                                                       : timed(use);
         table.row({fmt::format("{}", use.count), fmt::format("{:.0f}", bytes_of(step, use.op)), row.ranks, row.time,
@@ -174,7 +167,7 @@ std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& 
     text += kernel_table(kernel_rows(uses, prices), predictor, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
-        text += transfer_table(uses, step, {predictor, gpus_per_node, scenario.plan.placement}, rank) + '\n';
+        text += transfer_table(uses, step, scenario.plan.placement, device, rank) + '\n';
     }
     text += fmt::format("constants of profile {}\n", predictor.profile().name);
     return text + constants_table(predictor.profile());

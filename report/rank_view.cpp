@@ -19,20 +19,19 @@ RankView::RankView(const scenarios::Scenario& scenario, std::uint32_t rank)
     // A rank that is not there has no GPU; explain() says so.
     gpu_ = &cluster_.gpu_of(scenario.plan.placement.gpu(std::min(rank, scenario.gpus - 1)));
     predictor_ = &sim::profiles_of(scenario, cluster_, profiles_).of(*gpu_);
-    text_ = explain(scenario, prediction_, {*predictor_, *gpu_, cluster_.gpus_per_node()}, rank);
+    text_ = explain(scenario, prediction_, device(), rank);
 }
 
-Records RankView::table() const {
-    return explained(scenario_, prediction_, {*predictor_, *gpu_, cluster_.gpus_per_node()}, rank_);
-}
+Device RankView::device() const { return {*predictor_, *gpu_, cluster_.gpus_per_node()}; }
+
+Records RankView::table() const { return explained(scenario_, prediction_, device(), rank_); }
 
 nlohmann::ordered_json RankView::json() const {
-    return {
-        {"scenario", scenario_.name},
-        {"rank", rank_},
-        {"step_time_s", prediction_.step_time_s},
-        {"roof", roof(prediction_, *predictor_, rank_)},
-        {"kernels", kernel_list(scenario_.plan, prediction_, {*predictor_, *gpu_, cluster_.gpus_per_node()}, rank_)}};
+    return {{"scenario", scenario_.name},
+            {"rank", rank_},
+            {"step_time_s", prediction_.step_time_s},
+            {"roof", roof(prediction_, *predictor_, rank_)},
+            {"kernels", kernel_list(scenario_.plan, prediction_, device(), rank_)}};
 }
 
 }  // namespace orrery::report

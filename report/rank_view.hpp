@@ -6,6 +6,7 @@
 #include <string>
 
 #include "calibrate/profile_store.hpp"
+#include "report/device.hpp"
 #include "report/records.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
@@ -28,6 +29,8 @@ public:
     [[nodiscard]] nlohmann::ordered_json json() const;
 
 private:
+    [[nodiscard]] Device device() const;
+
     const scenarios::Scenario& scenario_;
     std::uint32_t rank_;
     calibrate::ProfileStore profiles_;

@@ -27,9 +27,8 @@ std::span<const Doubt> doubts() {
          .part = "",
          .words =
              "\"Performance regression in GPT-OSS 120B pre-training is a known issue. It will be resolved with the "
-             "next "
-             "container release.\" (docs/performance-summary-archive.md of Megatron-Bridge, footnote of both rows of "
-             "container 26.06.01; 26.06 and 26.08 print 57 to 64% more tokens a second of the same plans)"},
+             "next container release.\" (docs/performance-summary-archive.md of Megatron-Bridge, footnote of both "
+             "rows of container 26.06.01; 26.06 and 26.08 print 57 to 64% more tokens a second of the same plans)"},
     };
     return table;
 }

@@ -72,6 +72,9 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
 /// Whether the model's name is that of a mixture of experts.
 bool names_experts(const Row& row);
 
+/// Whether the row trains adapters (LoRA) beside frozen weights.
+bool trains_adapters(const Row& row);
+
 /// Throws Skip for work that is not a full training step of a decoder or encoder: other families, LoRA, speculative
 /// heads, rows that contradict themselves.
 void check_supported(const Row& row);

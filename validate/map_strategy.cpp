@@ -140,7 +140,7 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
 /// Transformer Engine leaves adapters alone.
 bool map_tensor_overlap(const Row& row, const Strategy& strategy) {
     if (strategy.tensor_comm_overlap) return true;
-    return strategy.sequence_parallel && row.words("switches.task") != "lora" && recipe_overlaps_tensor(row);
+    return strategy.sequence_parallel && !trains_adapters(row) && recipe_overlaps_tensor(row);
 }
 
 /// Megatron-Bridge's tables of performance have a column for it, "n/a" where nothing is interleaved

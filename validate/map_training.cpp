@@ -144,13 +144,17 @@ strategies::Fp8Recipe map_fp8_recipe(const Row& row) {
 /// and moves a step by less than 1%, NeMo's default (llm.peft.LoRA, dim 32).
 void map_adapters(strategies::Training& training, const Row& row) {
     constexpr std::uint32_t usual_rank = 32;
-    const std::string task = row.words("switches.task");
-    if (!contains(task, "lora") && !contains(task, "peft")) return;
+    if (!trains_adapters(row)) return;
     training.lora_rank = usual_rank;
     training.lora_targets = strategies::LoraTargets::qkv;
 }
 
 }  // namespace
+
+bool trains_adapters(const Row& row) {
+    const std::string task = row.words("switches.task");
+    return contains(task, "lora") || contains(task, "peft");
+}
 
 kernels::Dtype map_precision(const Row& row) {
     const std::string words = row.words("precision");

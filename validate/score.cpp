@@ -48,6 +48,8 @@ SourceScore score_source(const std::string& source, const std::vector<const Resu
     return score;
 }
 
+double share(std::size_t part, std::size_t of) { return static_cast<double>(part) / static_cast<double>(of); }
+
 /// Over the sources that have enough to say of it.
 template <class Counts>
 void summarise_order(const Table& table, const Counts& counts, Summary& summary) {
@@ -55,8 +57,7 @@ void summarise_order(const Table& table, const Counts& counts, Summary& summary)
     for (const SourceScore& source : table.sources) {
         if (!counts(source.source)) continue;
         const Order& order = source.order;
-        if (order.pairs >= least_rows)
-            shares.push_back(static_cast<double>(order.ordered) / static_cast<double>(order.pairs));
+        if (order.pairs >= least_rows) shares.push_back(share(order.ordered, order.pairs));
         if (order.spearman) correlations.push_back(*order.spearman);
     }
     summary.ordering = shares.size();
@@ -86,9 +87,6 @@ Summary summarise(const Table& table, const Counts& counts) {
         ++intervals;
         if (row.measured >= row.low && row.measured <= row.high) ++inside;
     }
-    const auto share = [](std::size_t part, std::size_t of) {
-        return static_cast<double>(part) / static_cast<double>(of);
-    };
     if (summary.rows > 0) summary.within_tenth = share(near, summary.rows);
     if (intervals > 0) summary.inside = share(inside, intervals);
     summarise_order(table, counts, summary);
