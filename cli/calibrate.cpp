@@ -31,6 +31,7 @@ constexpr const char* calibrate_footer = R"(Examples:
   orrery calibrate --device cuda --ranks 8 --suite collective,overlap --out nvlink.json
   orrery calibrate --device cuda --ranks 16 --hosts nodes --suite collective --out two-nodes.json
   orrery calibrate --device cpu --for scenarios/gpt2-xl-dgx-2.json --out cpu.json
+  orrery calibrate --for scenarios/gpt2-xl-dgx-2.json --list points.json   # for `orrery-device calibrate --points`
   orrery calibrate show h100-node.json
   orrery calibrate compare h100 h100-node.json
   orrery calibrate check cpu.json --shapes 200
@@ -39,8 +40,8 @@ constexpr const char* calibrate_footer = R"(Examples:
 Points measured so far are kept in a log beside the profile: the same command goes on where it was stopped.)";
 
 struct CalibrateOptions {
-    std::string device = "cpu", budget = "5min", out, scenario, points, hosts;
-    std::vector<std::string> suites, dtypes, set;
+    std::string device = "cpu", budget = "5min", out, points, hosts, list;
+    std::vector<std::string> suites, dtypes, scenarios, set;
     std::uint32_t ranks = 1;
     std::uint64_t seed = 1;
     bool fresh = false, quiet = false;
@@ -62,9 +63,11 @@ std::string device_of(const std::vector<std::string>& words) {
 std::string scenario_points(const CalibrateOptions& options) {
     std::vector<scenarios::Override> overrides;
     for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
+    std::vector<scenarios::Scenario> all;
+    for (const std::string& name : options.scenarios)
+        all.push_back(scenarios::load(scenarios::file_of(name), overrides));
     std::size_t left_out = 0;
-    std::string text =
-        points_json(scenarios::load(scenarios::file_of(options.scenario), overrides), options.ranks, left_out);
+    std::string text = points_json(all, options.ranks, left_out);
     if (left_out > 0 && !options.quiet)
         say(fmt::format("orrery: {} collectives among other numbers of ranks than {} are left to another run\n",
                         left_out, options.ranks));
@@ -80,8 +83,12 @@ std::optional<fs::file_time_type> written(const std::string& file) {
 
 Exit calibrate_device(const CalibrateOptions& options) {
     if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
+    if (!options.list.empty()) {
+        replace_file(options.list, scenario_points(options));
+        return Exit::done;
+    }
     std::optional<PointsFile> points;
-    if (!options.scenario.empty()) points.emplace(scenario_points(options));
+    if (!options.scenarios.empty()) points.emplace(scenario_points(options));
     share_secret();
     Launch launch = launch_here(options.ranks, options.device);
     launch.hosts = options.hosts;
@@ -123,10 +130,18 @@ void add_measuring(CLI::App& command, const std::shared_ptr<CalibrateOptions>& o
     command.add_option("--budget", options->budget, "time for the suites, as in 90s or 5min")->capture_default_str();
     auto* const scenario =
         command
-            .add_option("--for", options->scenario,
-                        "measure the kernels and collectives of this scenario exactly, before any suite")
-            ->type_name("SCENARIO");
-    command.add_option("--set", options->set, "override a key of that scenario")
+            .add_option("--for", options->scenarios,
+                        "measure the kernels and collectives of this scenario exactly, before any suite; may be "
+                        "repeated")
+            ->type_name("SCENARIO")
+            ->allow_extra_args(false);
+    command
+        .add_option("--list", options->list,
+                    "write these kernels and collectives as the points that `orrery-device calibrate --points` takes, "
+                    "for a machine that has it alone, and measure nothing")
+        ->type_name("FILE")
+        ->needs(scenario);
+    command.add_option("--set", options->set, "override a key of these scenarios")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false)
         ->needs(scenario);

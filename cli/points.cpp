@@ -20,42 +20,53 @@ std::uint64_t whole(std::uint64_t bytes, std::uint32_t ranks) {
     return std::max(unit, bytes / unit * unit);
 }
 
-}  // namespace
+/// Distinct points in the order in which they are met.
+class Points {
+public:
+    explicit Points(std::uint32_t ranks) : ranks_(ranks) {}
 
-std::string points_json(const scenarios::Scenario& scenario, std::uint32_t ranks, std::size_t& left_out) {
-    const strategies::StepProgram step = strategies::build(scenario.plan);
-    std::set<std::string> seen;
-    nlohmann::json points = nlohmann::json::array();
-    const auto add = [&](const calibrate::Subject& subject) {
-        if (seen.insert(calibrate::to_text(subject)).second) points.push_back(calibrate::to_json(subject));
-    };
-    for (const kernels::Kernel& kernel : step.kernels) add(kernel);
-    std::set<std::string> others;
-    const auto message = [&](std::uint64_t bytes) {
-        const calibrate::CollectiveShape shape{kernels::CollectiveKind::send_recv, 2, bytes};
-        if (ranks == 2)
-            add(shape);
+    void add(const strategies::StepProgram& step) {
+        for (const kernels::Kernel& kernel : step.kernels) add(calibrate::Subject(kernel));
+        for (const Program& block : step.blocks) collectives(step, block);
+        for (const Program& program : step.programs) collectives(step, program);
+    }
+    [[nodiscard]] std::size_t left_out() const { return others_.size(); }
+    [[nodiscard]] std::string json() const { return nlohmann::json{{"points", points_}}.dump(1) + '\n'; }
+
+private:
+    void add(const calibrate::Subject& subject) {
+        if (seen_.insert(calibrate::to_text(subject)).second) points_.push_back(calibrate::to_json(subject));
+    }
+    /// Among other numbers of ranks than there are now it cannot be measured.
+    void add(const calibrate::CollectiveShape& shape) {
+        if (shape.ranks == ranks_)
+            add(calibrate::Subject(shape));
         else
-            others.insert(calibrate::to_text(calibrate::Subject(shape)));
-    };
-    const auto collectives = [&](const Program& program) {
+            others_.insert(calibrate::to_text(calibrate::Subject(shape)));
+    }
+    void collectives(const strategies::StepProgram& step, const Program& program) {
         for (const auto& op : program.ops) {
-            if (const auto* send = std::get_if<strategies::Send>(&op.what)) message(send->bytes);
+            if (const auto* send = std::get_if<strategies::Send>(&op.what))
+                add(calibrate::CollectiveShape{kernels::CollectiveKind::send_recv, 2, send->bytes});
             const auto* c = std::get_if<Collective>(&op.what);
             if (c == nullptr) continue;
             const std::uint32_t group = step.mesh.group_size(c->group);
-            if (group < 2) continue;
-            const calibrate::CollectiveShape shape{c->kind, group, whole(c->bytes, group)};
-            if (group == ranks)
-                add(shape);
-            else
-                others.insert(calibrate::to_text(calibrate::Subject(shape)));
+            if (group >= 2) add(calibrate::CollectiveShape{c->kind, group, whole(c->bytes, group)});
         }
-    };
-    for (const Program& block : step.blocks) collectives(block);
-    for (const Program& program : step.programs) collectives(program);
-    left_out = others.size();
-    return nlohmann::json{{"points", std::move(points)}}.dump(1) + '\n';
+    }
+
+    std::uint32_t ranks_;
+    std::set<std::string> seen_, others_;
+    nlohmann::json points_ = nlohmann::json::array();
+};
+
+}  // namespace
+
+std::string points_json(std::span<const scenarios::Scenario> scenarios, std::uint32_t ranks, std::size_t& left_out) {
+    Points points(ranks);
+    for (const scenarios::Scenario& scenario : scenarios) points.add(strategies::build(scenario.plan));
+    left_out = points.left_out();
+    return points.json();
 }
 
 }  // namespace orrery::cli

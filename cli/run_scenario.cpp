@@ -28,7 +28,7 @@ struct RunScenarioOptions {
     DisplayOptions display;
     FormatOption format;
     Execution execution;
-    std::string json, trace, plan;
+    std::string json, trace, plan, measured;
     bool undisturbed = false, elide = false;
 };
 
@@ -39,6 +39,7 @@ constexpr const char* run_scenario_footer = R"(Examples:
   orrery run scenarios/gpt-tiny-cpu.json --data README.md --learning-rate 0.003
   mpirun -n 2 orrery run scenarios/gpt-tiny-cpu.json --set strategy.tensor=2      # as the ranks of a job
   orrery run scenarios/gpt-tiny-cpu.json --plan plan.json                         # for `orrery-device run plan.json`
+  orrery run scenarios/gpt-tiny-cpu.json --measured there.json                    # what its --out wrote, reported here
   orrery run big.json --set training.precision=tf32 --device cuda --only-rank 17 --elide-communication
 Trains for real: fp32, bf16 and fp16 on CPUs, ranks over MPI; tf32 too on GPUs, ranks over NCCL. `orrery compare` holds
 the result against a prediction.)";
@@ -57,10 +58,20 @@ void check_lone_rank(const RunScenarioOptions& options, const scenarios::Scenari
         throw Error("--only-rank takes no --trace, --emulate-compute or --hosts", "leave them out");
 }
 
+Executed executed_here_or_elsewhere(const RunScenarioOptions& options, const scenarios::Scenario& scenario) {
+    if (options.measured.empty()) return execute(scenario, options.execution);
+    Executed elsewhere{run::load_measured(options.measured)};
+    if (elsewhere.measured.alone != options.elide)
+        throw Error(options.measured, "", elsewhere.measured.alone ? "is of one rank alone" : "is of all ranks",
+                    elsewhere.measured.alone ? "add --only-rank and --elide-communication as for its --plan"
+                                             : "leave out --only-rank and --elide-communication");
+    return elsewhere;
+}
+
 Exit run_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario& scenario) {
     const std::vector<double> kernel_seconds =  // before the run: a prediction
         sim::kernel_seconds(scenario, *options.execution.settings.only_rank);
-    const Executed executed = execute(scenario, options.execution);
+    const Executed executed = executed_here_or_elsewhere(options, scenario);
     const report::LoneRank rank =
         report::lone_rank(scenario, executed.measured, kernel_seconds,
                           options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
@@ -77,8 +88,9 @@ Exit run_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario&
 }
 
 Exit run_scenario(RunScenarioOptions& options) {
-    require_distinct({options.json, options.trace, options.plan, options.format.path()},
-                     {options.scenario.file, options.execution.hosts, options.execution.settings.data});
+    require_distinct(
+        {options.json, options.trace, options.plan, options.format.path()},
+        {options.scenario.file, options.execution.hosts, options.execution.settings.data, options.measured});
     scenarios::Scenario scenario = options.scenario.load();
     options.execution.settings.seed = scenario.seed;
     options.execution.settings.warmup =
@@ -95,7 +107,7 @@ Exit run_scenario(RunScenarioOptions& options) {
         plan.finish();
         return Exit::done;
     }
-    const Executed executed = execute(scenario, options.execution);
+    const Executed executed = executed_here_or_elsewhere(options, scenario);
     if (executed.joined) return Exit::done;
     const report::MeasuredStep step = report::measured_step(
         scenario, executed.measured, options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
@@ -174,6 +186,13 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--plan", options->plan,
                      "write the plan that orrery-device executes, for a machine that has it alone, and run nothing")
         ->type_name("FILE");
+    command
+        ->add_option("--measured", options->measured,
+                     "report what `orrery-device run --out` measured of this scenario's --plan, and run nothing")
+        ->type_name("FILE")
+        ->excludes("--plan")
+        ->excludes("--hosts")
+        ->excludes("--emulate-compute");
     options->format.add_to(*command, "a line a stage; with --only-rank a line a kernel");
     options->display.add_to(*command);
     command->footer(run_scenario_footer);

@@ -37,7 +37,7 @@ struct CalibrateOptions {
     std::string device = "cpu", budget = "5min", points, out;
     std::vector<std::string> suites, dtypes;
     std::uint64_t seed = 1;
-    bool fresh = false, quiet = false;
+    bool fresh = false, quiet = false, reduced_checks = false;
 };
 
 std::string list_of_suites() {
@@ -105,6 +105,7 @@ calibrate::Plan make_plan(const CalibrateOptions& options, const std::string& po
         for (const auto& suite : calibrate::suites()) plan.suites.push_back(&suite);
     plan.budget_seconds = budget_seconds(options.budget);
     plan.seed = options.seed;
+    plan.check_points_whole = !options.reduced_checks;
     if (device.facts().kind == "cpu") plan.rule = {.target = 0.01, .max_seconds = 0.06};
     return plan;
 }
@@ -199,6 +200,9 @@ void add_device_calibrate(CLI::App& program, Exit& exit) {
             "measure these points exactly, before any suite; in fp32 where the device has no such format; - for "
             "standard input of the first rank")
         ->type_name("FILE");
+    command->add_flag(
+        "--reduced-checks", options->reduced_checks,
+        "check the results of --points at a reduced shape, as those of suites: large ones take the host long");
     command->add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
         ->delimiter(',')
         ->allow_extra_args(false);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The same training steps in plain PyTorch: an independent check of what a device does with a plan.
 
-    tests/gpu/torch_steps.py PLAN.json... [--device cuda:0] [--ours FOLDER] [--json FILE]
+    tests/gpu/torch_steps.py PLAN.json... [--device cuda:0] [--ours FOLDER] [--json FILE] [--compile] [--host]
 
 Takes plans of one rank as `orrery run --plan` writes them (GPT and Llama layers; fp32, tf32, bf16), trains on random
 tokens and prints the fastest and the median step. --ours: a folder where `orrery-device run --out` left NAME.json (or
 NAME.alone.json, of steps whose operations were not timed); the two are printed side by side. --json: every plan's
-seconds. Attention is PyTorch's fused one where it has one, Adam the fused one on a GPU.
+seconds; added to what the file holds. --compile: torch.compile of every block, as "NAME compiled". --host: what
+queueing a step takes the host, and how many kernels it launches, as "NAME host". Attention is PyTorch's fused one
+where it has one, Adam the fused one on a GPU.
 bf16 is mixed precision as Megatron-LM's: bf16 parameters and activations, Adam on fp32 masters whose rounded copies are
 the parameters, gradients summed over micro-batches in grad_reduce's format. They are summed by kernels of their own,
 where ours add inside the product. Every loop over parameters is one of PyTorch's _foreach_ functions."""
@@ -33,6 +35,8 @@ class RmsNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):
+        if hasattr(F, "rms_norm"):
+            return F.rms_norm(x, self.weight.shape, self.weight, 1e-5)
         return (x * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * self.weight
 
 
@@ -48,7 +52,8 @@ def rotated(x, cos, sin):
 
 def attention(q, k, v):
     if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1])
+    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for t in (k, v))
     seq = q.shape[-2]
     mask = torch.ones(seq, seq, device=q.device).triu(1).bool()
     scores = (q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5
@@ -73,8 +78,6 @@ class Block(nn.Module):
         q, k, v = (t.view(batch, seq, -1, m["head_dim"]).transpose(1, 2) for t in (q, k, v))
         if m["position_embedding_type"] == "rope":
             q, k = rotated(q, cos, sin), rotated(k, cos, sin)
-        if m["num_key_value_heads"] < m["num_attention_heads"]:
-            k, v = (t.repeat_interleave(m["num_attention_heads"] // m["num_key_value_heads"], dim=1) for t in (k, v))
         x = x + self.out(attention(q, k, v).transpose(1, 2).reshape(batch, seq, -1))
         y = self.up(self.norm2(x))
         if m["swiglu"]:
@@ -117,6 +120,8 @@ def refuse(plan):
         return "more than one rank"
     if t["precision"] not in ("fp32", "tf32", "bf16"):
         return "this precision"
+    if t["cuda_graph"] or not t["fused_attention"] or m["dropout"] or s["cpu_offloading_num_layers"]:
+        return "a graph, unfused attention, dropout or offloading"
     if m["num_experts"] or m["post_norm"] or m["use_parallel_residual"] or m["qk_layernorm"]:
         return "this model"
     if m["position_embedding_type"] not in ("learned", "rope"):
@@ -126,12 +131,28 @@ def refuse(plan):
     return None
 
 
-def train(plan, device):
-    """Seconds of each measured step."""
+def kernels_of(queue_step):
+    """Kernels, copies and fills that a step puts on the device."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as trace:
+        queue_step()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+    return sum(event.device_type != torch.autograd.DeviceType.CPU for event in trace.events())
+
+
+def train(plan, device, compiled=False, host=None):
+    """Seconds of each measured step. host: gets "queueing_s" of each, and the "kernels" of one more."""
     t, run = plan["training"], plan["run"]
     torch.manual_seed(run["seed"])
     torch.backends.cuda.matmul.allow_tf32 = t["precision"] == "tf32"
-    model = Model(plan).to(device)
+    with device:
+        model = Model(plan)
+    model.to(device)
+    if compiled:
+        for block in model.blocks:
+            block.compile()
     half = t["precision"] == "bf16"
     parameters = list(model.parameters())
     weights = parameters
@@ -148,9 +169,9 @@ def train(plan, device):
     ids = torch.randint(vocab, (count, t["micro_batch_size"], t["seq_length"] + 1), device=device)
     synchronize = torch.cuda.synchronize if device.type == "cuda" else (lambda: None)
     seconds = []
-    for step in range(run["steps"]):
-        synchronize()
-        begin = time.perf_counter()
+
+    def queue_step():
+        nonlocal singles
         torch._foreach_zero_(totals) if half else adam.zero_grad(set_to_none=False)
         for batch in ids:
             (model(batch[:, :-1], batch[:, 1:]) / count).backward()
@@ -173,9 +194,23 @@ def train(plan, device):
         if half:
             with torch.no_grad():
                 torch._foreach_copy_(weights, parameters)
+
+    for step in range(run["steps"]):
+        synchronize()
+        begin = time.perf_counter()
+        queue_step()
+        queued = time.perf_counter()
         synchronize()
         if step >= run["warmup"]:
             seconds.append(time.perf_counter() - begin)
+            if host is not None:
+                host.setdefault("queueing_s", []).append(queued - begin)
+    if host is not None:
+        try:
+            host["kernels"] = kernels_of(queue_step)
+        except RuntimeError as error:  # a profiler that may not be used here
+            host["kernels"] = None
+            print(f"torch: no kernels counted: {error}", file=sys.stderr)
     return seconds
 
 
@@ -195,6 +230,8 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--ours", metavar="FOLDER")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--host", action="store_true")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     if device.type == "cpu":
@@ -202,23 +239,31 @@ def main():
     elif not torch.cuda.is_available():
         print("torch_steps: PyTorch finds no GPU", file=sys.stderr)
         return 77
-    measured = {}
+    kept = pathlib.Path(arguments.json) if arguments.json else None
+    measured = json.loads(kept.read_text()) if kept and kept.exists() else {}
     for file in arguments.plans:
         plan = json.loads(pathlib.Path(file).read_text())
         reason = refuse(plan)
         if reason:
             print(f"torch: {plan['name']}: left out: {reason}")
             continue
-        seconds = train(plan, device)
-        text = f"torch: {plan['name']}: fastest step {1e3 * min(seconds):.3f} ms, median " \
+        host = {} if arguments.host else None
+        seconds = train(plan, device, arguments.compile, host)
+        name = plan["name"] + (" compiled" if arguments.compile else "")
+        text = f"torch: {name}: fastest step {1e3 * min(seconds):.3f} ms, median " \
                f"{1e3 * statistics.median(seconds):.3f} ms"
         own = ours(arguments.ours, plan["name"])
         if own:
             text += f"; ours {1e3 * own:.3f} ms, {statistics.median(seconds) / own:.2f} times as fast"
+        if host:
+            text += f"; host {1e3 * statistics.median(host['queueing_s']):.3f} ms for {host['kernels']} kernels"
+            measured[name + " host"] = host
         print(text, flush=True)
-        measured[plan["name"]] = seconds
-        if arguments.json:
-            pathlib.Path(arguments.json).write_text(json.dumps(measured))
+        measured[name] = seconds
+        if kept:
+            kept.write_text(json.dumps(measured))
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
     return 0
 
 
