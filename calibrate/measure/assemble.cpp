@@ -57,8 +57,8 @@ const Shape* kernel_of(const Record& r) {
     return kernel == nullptr ? nullptr : std::get_if<Shape>(kernel);
 }
 
-/// Kernels were timed one behind the other: the gap between them is a constant of its own.
-double without_gap(double seconds, double gap) { return std::max(seconds - gap, seconds / 2); }
+/// Kernels were timed one behind the other: the gap between them is a constant of its own (set_overheads).
+double without_gap(double seconds, double gap) { return seconds - gap; }
 
 void add_batched(Profile& profile, const LogContent& log, const Gemm& g, const Record& r, double gap) {
     auto& tables = profile.batched_gemm;

@@ -58,6 +58,8 @@ kernels::Kernel reduced(const kernels::Kernel& kernel) {
                                      return a;
                                  },
                                  [](kernels::Pointwise p) -> kernels::Kernel {
+                                     constexpr std::uint64_t whole_row = 1U << 17U;
+                                     if (p.rows == 1) p.cols = cut(p.cols, whole_row);  // all parameters as one row
                                      p.rows = std::min<std::uint64_t>(p.rows, 8);  // even: permute takes pairs of rows
                                      return p;
                                  },

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -109,6 +110,15 @@ void set_sustained(Constants& out, const LogContent& log) {
                     kernels::to_text(Kernel(shape.gemm)))};
 }
 
+/// Twice a kernel minus one of twice the size holds, beside the gap, what every kernel takes to begin and to end. What
+/// is taken out of all kernels' times must leave the shortest something.
+double shortest_kernel(const LogContent& log) {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const Record& r : log.records)
+        if (r.failure.empty() && std::holds_alternative<Kernel>(r.subject)) shortest = std::min(shortest, r.seconds);
+    return shortest;
+}
+
 void set_overheads(Constants& out, const LogContent& log) {
     const bool cpu = log.fingerprint.kind == "cpu";
     const auto set = [&](const char* key, const Record* r, double factor, const std::string& origin) {
@@ -123,7 +133,11 @@ void set_overheads(Constants& out, const LogContent& log) {
     const Record* gap = overhead(log, OverheadShape::Kind::gap);
     set("launch_seconds", launch, 1, "host time of one launch from C++; a framework's own time comes on top");
     set("kernel_gap_seconds", gap, 1, "twice a kernel minus one kernel of twice the size");
+    Constant& between = out.at("kernel_gap_seconds");
+    if (const double most = shortest_kernel(log) / 2; between.value > most)
+        between = {most, "s", "measured: half of what the shortest kernel takes, one behind the other"};
     set("collective_launch_seconds", gap, 2, "two waits between streams, each one kernel_gap_seconds");
+    if (gap != nullptr) out.at("collective_launch_seconds").value = 2 * between.value;
 }
 
 void set_overlap(Constants& out, const LogContent& log) {
