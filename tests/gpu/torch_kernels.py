@@ -97,7 +97,7 @@ def products(bench):
             bench.measure(f"gemm fp8{'' if fast else ' exact'} {m}x{n}x{k}", lambda: torch._scaled_mm(
                 a8, b8, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=fast))
     for experts, tokens, n, k in GROUPED:
-        a, b = bench.random(experts * tokens, k), bench.random(experts, k, n)
+        a, b = bench.random(experts * tokens, k), bench.random(experts, n, k).transpose(-2, -1)
         ends = torch.arange(1, experts + 1, device=bench.device, dtype=torch.int32) * tokens
         bench.measure(f"grouped bf16 {experts}x{tokens}x{n}x{k}", lambda: torch._grouped_mm(a, b, offs=ends))
 
