@@ -35,6 +35,7 @@ constexpr const char* calibrate_footer = R"(Examples:
   orrery calibrate show h100-node.json
   orrery calibrate compare h100 h100-node.json
   orrery calibrate check cpu.json --shapes 200
+  orrery calibrate assemble cpu.json.log --out cpu.json     # of a calibration that was stopped
   orrery calibrate import nccl-tests all_reduce.txt --into h100-node.json
 
 Points measured so far are kept in a log beside the profile: the same command goes on where it was stopped.)";
@@ -210,6 +211,7 @@ void add_calibrate(CLI::App& program, Exit& exit) {
     add_calibrate_show(*command);
     add_calibrate_compare(*command);
     add_calibrate_import(*command);
+    add_calibrate_assemble(*command);
     add_check(*command, exit);
     command->callback([command, options, &exit] {
         if (command->get_subcommands().empty()) exit = calibrate_device(*options);

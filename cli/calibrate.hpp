@@ -11,6 +11,7 @@ namespace orrery::cli {
 void add_calibrate_show(CLI::App& calibrate);
 void add_calibrate_compare(CLI::App& calibrate);
 void add_calibrate_import(CLI::App& calibrate);
+void add_calibrate_assemble(CLI::App& calibrate);
 
 /// One row a table of the profile: what it holds, how far it reaches, who measured it.
 std::string coverage_table(const calibrate::Profile& profile);

@@ -176,6 +176,16 @@ LogWriter::LogWriter(const std::filesystem::path& file, const Fingerprint& now, 
     if (found_.whole_bytes == 0) write(to_json(now).dump());
 }
 
+LogContent read_logs(const std::vector<std::filesystem::path>& files) {
+    LogContent all = read_log(files.front());
+    for (std::size_t i = 1; i < files.size(); ++i) {
+        const LogContent next = read_log(files[i]);
+        require_same(files[i].string(), next.fingerprint, all.fingerprint);
+        all.records.insert(all.records.end(), next.records.begin(), next.records.end());
+    }
+    return all;
+}
+
 void LogWriter::read(const Fingerprint& now, Start start) {
     const std::string& text = log_.text();
     const bool cut = begins_a_log(text) && text.find('\n') == std::string::npos;

@@ -36,6 +36,10 @@ struct LogContent {
 /// file and line.
 LogContent read_log(const std::filesystem::path& file);
 
+/// The records of all of these logs one behind the other, under the first one's fingerprint. At least one file. Throws
+/// Error for a log of another device, driver or number of ranks than the first, naming what differs.
+LogContent read_logs(const std::vector<std::filesystem::path>& files);
+
 /// A log that this process alone appends to, as long as it lives; made, with the fingerprint as its first line, where
 /// there is none.
 class LogWriter {
