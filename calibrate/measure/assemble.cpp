@@ -70,6 +70,15 @@ void add_batched(Profile& profile, const LogContent& log, const Gemm& g, const R
     std::ranges::sort(points, {}, [](const BatchedGemmPoint& p) { return std::tuple(p.batch, p.m, p.n, p.k); });
 }
 
+/// Rows that do not begin at 16 bytes make the library of a GPU take other kernels: the neighbours of such a product
+/// would be predicted from it.
+bool stands_apart(const LogContent& log, const Gemm& g) {
+    constexpr std::uint64_t bytes = 16;
+    return log.fingerprint.kind != "cpu" && std::ranges::any_of(kernels::row_elements(g), [&](std::uint64_t elements) {
+               return elements * kernels::size_of(g.dtype) % bytes != 0;
+           });
+}
+
 void add_gemm(Profile& profile, const LogContent& log, double gap) {
     std::map<std::pair<kernels::Dtype, kernels::GemmPass>, GemmTable> tables;
     for (const Record& r : log.records) {
@@ -79,6 +88,7 @@ void add_gemm(Profile& profile, const LogContent& log, double gap) {
             add_batched(profile, log, *g, r, gap);
             continue;
         }
+        if (stands_apart(log, *g) && r.suite != "points") continue;
         auto& table = tables[{g->dtype, g->pass}];
         table.dtype = g->dtype;
         table.pass = g->pass;
