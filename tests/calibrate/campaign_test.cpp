@@ -279,6 +279,41 @@ TEST_F(CampaignTest, WhatWasMeasuredTwiceCountsOnce) {
     EXPECT_EQ(to_json_text(twice.profile), to_json_text(once.profile));
 }
 
+/// Rows of a GPU's products begin at 16 bytes; one that was listed counts wherever it begins, others do not.
+TEST(Assemble, ProductsBetweenSixteenBytesStandApart) {
+    LogContent content;
+    content.fingerprint = {.kind = "cuda", .device = "a GPU", .software = "driver"};
+    const auto add = [&](std::uint32_t n, const char* suite) {
+        Record record;
+        record.subject = kernels::Kernel(kernels::Gemm{kernels::Dtype::bf16, 1, 64, n, 64, kernels::GemmPass::forward});
+        record.suite = suite;
+        record.seconds = 4e-6;
+        content.records.push_back(record);
+    };
+    add(64, "gemm"), add(65, "gemm"), add(67, "points");
+    const Profile profile = assemble(content, "test", 0).profile;
+    ASSERT_EQ(profile.gemm.size(), 1U);
+    std::vector<std::uint32_t> found;
+    for (const GemmPoint& point : profile.gemm[0].points) found.push_back(point.n);
+    EXPECT_EQ(found, (std::vector<std::uint32_t>{64, 67}));
+}
+
+/// A gap that the shortest kernel is no longer than leaves nothing of it: it is half of that kernel then.
+TEST(Assemble, TheGapLeavesEveryKernelSomething) {
+    LogContent content;
+    content.fingerprint = {.kind = "cuda", .device = "a GPU", .software = "driver"};
+    Record gap, kernel;
+    gap.subject = OverheadShape{OverheadShape::Kind::gap};
+    gap.seconds = 2.7e-6;
+    kernel.subject = kernels::Kernel(kernels::Pointwise{kernels::PointwiseKind::fill, kernels::Dtype::bf16, 8, 256});
+    kernel.seconds = 2e-6;
+    content.records = {gap, kernel};
+    const Profile profile = assemble(content, "test", 0).profile;
+    EXPECT_DOUBLE_EQ(profile.constants.at("kernel_gap_seconds").value, 1e-6);
+    const double bytes = kernels::bytes(std::get<kernels::Kernel>(kernel.subject));
+    EXPECT_NEAR(profile.pointwise.at(0).points.at(0).bytes_per_second, bytes / 1e-6, bytes / 1e-6 * 1e-6);
+}
+
 TEST(Assemble, NeedsAMeasurement) { EXPECT_THROW((void)assemble({}, "empty", 0), Error); }
 
 TEST(WorstGap, LiesBesideThePointThatIsPredictedWorst) {

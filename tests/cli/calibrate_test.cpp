@@ -1,6 +1,7 @@
 // orrery calibrate, with the real orrery-device beside it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,30 @@ TEST(Calibrate, MeasuresListedPointsAndResumes) {
     EXPECT_EQ(second.exit, 0) << second.err;
     EXPECT_NE(second.out.find("0 points measured, 3 from an earlier run"), std::string::npos) << second.out;
     EXPECT_EQ(orrery({"calibrate", "show", out}).exit, 0);
+}
+
+/// For a machine that has orrery-device alone: the kernels of two scenarios as one list, and logs as one profile.
+TEST(Calibrate, ListsPointsAndPutsLogsTogether) {
+    const Folder folder;
+    const std::string all = folder / "all.json", one = folder / "one.json", out = folder / "cpu.json";
+    const std::vector<std::string> one_scenario{"calibrate", "--for", "scenarios/gpt-tiny-cpu.json", "--list", one};
+    ASSERT_EQ(orrery(one_scenario).exit, 0);
+    const Result listed = orrery({"calibrate", "--for", "scenarios/gpt-tiny-cpu.json", "--for",
+                                  "scenarios/mixtral-tiny-cpu.json", "--list", all});
+    ASSERT_EQ(listed.exit, 0) << listed.err;
+    const Json first = Json::parse(content_of(one))["points"], both = Json::parse(content_of(all))["points"];
+    ASSERT_GT(both.size(), first.size());
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), both.begin()));
+    ASSERT_EQ(
+        orrery({"calibrate", "--device", "cpu", "--points", folder.file("points.json", points), "--out", out}).exit, 0);
+    const std::string again = folder / "again.json";
+    const Result made = orrery({"calibrate", "assemble", out + ".log", out + ".log", "--out", again});
+    ASSERT_EQ(made.exit, 0) << made.err;
+    Json expected = Json::parse(content_of(out)), found = Json::parse(content_of(again));
+    for (const char* table : {"gemm", "pointwise", "copies"}) EXPECT_EQ(found[table], expected[table]) << table;
+    const std::string other = folder.file("other.log", "{}\n");
+    EXPECT_EQ(orrery({"calibrate", "assemble", out + ".log", other, "--out", again}).exit, 2);
+    EXPECT_EQ(orrery({"calibrate", "--list", one}).exit, 2);
 }
 
 /// The device program takes a SIGINT in the middle of its work, as by Ctrl-C.

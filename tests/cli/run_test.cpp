@@ -73,6 +73,23 @@ TEST_F(RunTest, TrainsAndReportsAsASimulationDoes) {
         EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
 }
 
+/// What orrery-device measured on a machine that has it alone is reported like a run of one's own.
+TEST_F(RunTest, ReportsWhatWasMeasuredElsewhere) {
+    const std::string plan = folder_ / "plan.json", there = folder_ / "there.json";
+    ASSERT_EQ(orrery({"run", tiny, "--steps", "6", "--plan", plan}).exit, 0);
+    const Result ran = Running(Command{{ORRERY_DEVICE_PROGRAM, "run", plan, "--out", there}}).wait();
+    ASSERT_EQ(ran.exit, 0) << ran.err;
+    const Json report = run({"--measured", there});
+    EXPECT_EQ(losses(report), losses(run()));
+    EXPECT_EQ(report.at("measured").at("steps").size(), 6U);
+    const Result other = orrery({"run", tiny, "--set", "strategy.data=2", "--measured", there});
+    EXPECT_EQ(other.exit, 2);
+    EXPECT_NE(other.err.find("the run is of another plan"), std::string::npos) << other.err;
+    const Result alone = orrery({"run", tiny, "--measured", there, "--only-rank", "0", "--elide-communication"});
+    EXPECT_EQ(alone.exit, 2);
+    EXPECT_NE(alone.err.find("is of all ranks"), std::string::npos) << alone.err;
+}
+
 TEST_F(RunTest, OffloadedLayersLearnTheSameInLessMemory) {
     const Json all = run(), some = run({"--set", "strategy.cpu_offloading_num_layers=2"});
     EXPECT_EQ(losses(some), losses(all)) << "the same operations on the same numbers";
