@@ -282,7 +282,8 @@ TEST_F(CampaignTest, WhatWasMeasuredTwiceCountsOnce) {
 /// Rows of a GPU's products begin at 16 bytes; one that was listed counts wherever it begins, others do not.
 TEST(Assemble, ProductsBetweenSixteenBytesStandApart) {
     LogContent content;
-    content.fingerprint = {.kind = "cuda", .device = "a GPU", .software = "driver"};
+    content.fingerprint.kind = "cuda";
+    content.fingerprint.device = "a GPU";
     const auto add = [&](std::uint32_t n, const char* suite) {
         Record record;
         record.subject = kernels::Kernel(kernels::Gemm{kernels::Dtype::bf16, 1, 64, n, 64, kernels::GemmPass::forward});
@@ -301,7 +302,8 @@ TEST(Assemble, ProductsBetweenSixteenBytesStandApart) {
 /// A gap that the shortest kernel is no longer than leaves nothing of it: it is half of that kernel then.
 TEST(Assemble, TheGapLeavesEveryKernelSomething) {
     LogContent content;
-    content.fingerprint = {.kind = "cuda", .device = "a GPU", .software = "driver"};
+    content.fingerprint.kind = "cuda";
+    content.fingerprint.device = "a GPU";
     Record gap, kernel;
     gap.subject = OverheadShape{OverheadShape::Kind::gap};
     gap.seconds = 2.7e-6;
