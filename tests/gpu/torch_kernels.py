@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What a framework's kernels take on a GPU, to hold imported tables against: tests/gpu/torch_kernels.py --json FILE
 
-Medians in seconds, of operands that the cache does not hold (a buffer of twice its size is written before each sample):
-fused attention of PyTorch's two libraries forward and backward, products in bf16 and fp8, grouped products, memory-bound
-kernels, the optimizer's; and what launching takes the host. A kernel that this PyTorch lacks is noted with its error."""
+Medians in seconds, of operands that the cache does not hold (a buffer of twice its size is written before each
+sample): fused attention of PyTorch's two libraries forward and backward, products in bf16 and fp8, grouped products,
+memory-bound kernels, the optimizer's; and what launching takes the host. A kernel that this PyTorch lacks is noted with
+its error."""
 import argparse
 import json
 import pathlib
@@ -135,7 +136,8 @@ def memory_bound(bench):
 
 def optimizer(bench):
     for elements, tensors in ((124_000_000, 148), (1_300_000_000, 290)):
-        parameters = [torch.nn.Parameter(bench.random(elements // tensors, dtype=torch.float32)) for _ in range(tensors)]
+        one = elements // tensors
+        parameters = [torch.nn.Parameter(bench.random(one, dtype=torch.float32)) for _ in range(tensors)]
         for parameter in parameters:
             parameter.grad = torch.ones_like(parameter)
         adam = torch.optim.AdamW(parameters, lr=1e-4, fused=True)
