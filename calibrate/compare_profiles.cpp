@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "calibrate/predict_attention.hpp"
 
 namespace orrery::calibrate {
 
@@ -51,11 +52,9 @@ std::vector<ComparedSuite> compare_profiles(const Predictor& first, const Predic
         finish(std::move(suite), out);
     }
     for (const auto& t : profile.attention) {
-        ComparedSuite suite{t.backward ? "attention backward" : "attention", {}};
-        for (const auto& p : t.points)
-            add(kernels::Attention{t.dtype.value_or(Dtype::bf16), t.backward, t.causal, p.batch, p.seq, p.heads,
-                                   p.kv_heads, p.head_dim},
-                p.seconds, second, suite);
+        ComparedSuite suite{fmt::format("attention{}{}", t.backward ? " backward" : "", t.dropout ? ", dropout" : ""),
+                            {}};
+        for (const auto& p : t.points) add(shape_of(p, t), p.seconds, second, suite);
         finish(std::move(suite), out);
     }
     for (const auto& t : profile.convolution) {

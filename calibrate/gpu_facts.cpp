@@ -7,6 +7,7 @@
 #include <cctype>
 #include <stdexcept>
 
+#include "hardware/attention_kernels.hpp"
 #include "hardware/compute_capability.hpp"
 #include "hardware/datasheets.hpp"
 
@@ -14,9 +15,13 @@ namespace orrery::calibrate {
 
 namespace {
 
+/// The H100's chip has the same power limit.
 constexpr std::string_view hopper_sustained =
-    "794 TFLOP/s found by a long search for the fastest matrix product on H100 (mamf-finder, Bekman, ML Engineering) "
-    "over the best of the imported bf16 table, ";
+    "691.3 TFLOP/s over 8 s without a pause on an H200 at its limit of 700 W (tests/gpu/measured, h200-measured) over "
+    "the best of the imported bf16 table, ";
+constexpr double hopper_clock = 1439.75 / 1980;
+constexpr std::string_view hopper_clock_origin =
+    "1,440 of 1,980 MHz while that product ran (tests/gpu/measured, h200-measured)";
 constexpr std::string_view b200_sustained =
     "1745 TFLOP/s found by a long search on B200 (mamf-finder, Bekman, ML Engineering) over the best of the imported "
     "bf16 table, ";
@@ -183,9 +188,11 @@ constexpr GpuFacts table[] = {
      .vidur = "h100",
      .send_recv = "h100_dgx_send_recv.csv",
      .tile_waves = false,
-     .sustained = 794,
+     .sustained = 691.3,
      .best = 846.2,
      .sustained_origin = hopper_sustained,
+     .sustained_clock = hopper_clock,
+     .sustained_clock_origin = hopper_clock_origin,
      .backward_rate = 0.866,
      .backward_origin = flash_3,
      .stream = 2.97e12,
@@ -200,9 +207,11 @@ constexpr GpuFacts table[] = {
      .attention = "h200_sxm_sglang-0.5.14_causal_forward_16bit.csv",
      .nccl_system = "h200_sxm",
      .tile_waves = false,
-     .sustained = 794,
+     .sustained = 691.3,
      .best = 832,
      .sustained_origin = hopper_sustained,
+     .sustained_clock = hopper_clock,
+     .sustained_clock_origin = hopper_clock_origin,
      .backward_rate = 0.866,
      .backward_origin = flash_3,
      .stream = 4.15e12,
@@ -337,6 +346,8 @@ const hardware::Gpu& board_of(const GpuFacts& facts) {
 
 std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
     const hardware::Gpu& board = board_of(facts);
+    const hardware::AttentionRates dropout =
+        hardware::attention_dropout(hardware::AttentionKernel::newest, board.compute_capability);
     std::map<std::string, Constant> out{
         {"peak_half_flops", {board.half_flops, "flop/s", board.datasheet}},
         {"peak_single_flops", {board.fp32_flops, "flop/s", board.datasheet}},
@@ -355,10 +366,13 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
           "8% of variation on average among GPUs of one kind in a cluster (Sinha et al., arXiv 2208.11035), taken as "
           "the range between a box plot's whiskers: 5.4 standard deviations"}},
         {"attention_backward_rate", {facts.backward_rate, "1", std::string(facts.backward_origin)}},
+        {"attention_dropout_forward", {dropout.forward, "1", std::string(dropout.origin)}},
+        {"attention_dropout_backward", {dropout.backward, "1", std::string(dropout.origin)}},
         {"kernel_gap_seconds",
          {0.9e-6, "s",
           "3.8 us a kernel in a stream against 2.9 us of execution (NVIDIA blog, Getting Started with CUDA Graphs, "
           "2019)"}},
+        {"graph_gap_seconds", {0.5e-6, "s", "3.4 us a kernel in a graph against 2.9 us of execution (the same blog)"}},
         {"launch_seconds", {hardware::launch_seconds(board.host), "s", std::string(hardware::launch_origin)}},
         {"collective_launch_seconds",
          {1.8e-6, "s", "two stream-event waits around the collective, each one kernel_gap_seconds"}},
@@ -367,6 +381,8 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
           "average slow-down of computation beside communication on A100, H100, MI210 and MI250 (Lee et al., "
           "arXiv 2507.03114)"}},
     };
+    if (facts.sustained_clock > 0)
+        out["sustained_clock"] = {facts.sustained_clock, "1", std::string(facts.sustained_clock_origin)};
     if (board.multiprocessors > 0)
         out["multiprocessors"] = {static_cast<double>(board.multiprocessors), "1",
                                   "as the device reports them (cudaDeviceProp)"};

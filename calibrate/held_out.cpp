@@ -80,7 +80,7 @@ void judge_gemm(const Profile& profile, const GemmTable& table, std::map<std::st
 
 void judge_attention(const Profile& profile, const AttentionTable& table, std::map<std::string, HeldOut>& out) {
     Profile rest = bare(profile);
-    rest.attention.push_back({table.backward, table.causal, table.provenance, {}, table.dtype});
+    rest.attention.push_back({table.backward, table.causal, table.provenance, {}, table.dtype, table.dropout});
     for (const auto& p : table.points)
         if (!kept_aside(p)) rest.attention[0].points.push_back(p);
     if (rest.attention[0].points.empty()) return;

@@ -11,14 +11,16 @@
 namespace orrery::calibrate {
 
 kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table) {
-    return {table.dtype.value_or(kernels::Dtype::bf16),
-            table.backward,
-            table.causal,
-            p.batch,
-            p.seq,
-            p.heads,
-            p.kv_heads,
-            p.head_dim};
+    kernels::Attention shape{table.dtype.value_or(kernels::Dtype::bf16),
+                             table.backward,
+                             table.causal,
+                             p.batch,
+                             p.seq,
+                             p.heads,
+                             p.kv_heads,
+                             p.head_dim};
+    shape.dropout = table.dropout;
+    return shape;
 }
 
 namespace {
@@ -42,6 +44,8 @@ Scatter<5>::Point coordinates(const kernels::Attention& a) {
 AttentionPredictor::AttentionPredictor(const Profile& profile)
     : machine_(profile.constants),
       backward_rate_(constant_or(profile.constants, "attention_backward_rate", 1.0)),
+      dropout_forward_(constant_or(profile.constants, "attention_dropout_forward", 1.0)),
+      dropout_backward_(constant_or(profile.constants, "attention_dropout_backward", 1.0)),
       sustained_(profile.constants.at("sustained_gemm").value),
       best_rate_(best_half_rate(profile, machine_)),
       profile_name_(profile.name) {
@@ -55,7 +59,8 @@ AttentionPredictor::AttentionPredictor(const Profile& profile)
     }
 }
 
-/// Same pass and mask, else the forward pass with the same mask, else any; for each the same format, else any.
+/// Same pass, mask and dropout, else without a dropout the same pass and mask, the forward pass with the same mask, or
+/// any; for each the same format, else any.
 const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Attention& a) const {
     const auto first = [&](auto fits) -> const Lookup* {
         const Lookup* any = nullptr;
@@ -66,10 +71,12 @@ const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Atte
         }
         return any;
     };
-    if (const auto* t = first([&](const auto& x) { return x.backward == a.backward && x.causal == a.causal; }))
+    const auto same = [&](const AttentionTable& x) { return x.backward == a.backward && x.causal == a.causal; };
+    if (const auto* t = first([&](const auto& x) { return same(x) && x.dropout == a.dropout; })) return *t;
+    if (const auto* t = first([&](const auto& x) { return same(x) && !x.dropout; })) return *t;
+    if (const auto* t = first([&](const auto& x) { return !x.backward && x.causal == a.causal && !x.dropout; }))
         return *t;
-    if (const auto* t = first([&](const auto& x) { return !x.backward && x.causal == a.causal; })) return *t;
-    if (const auto* t = first([](const auto&) { return true; })) return *t;
+    if (const auto* t = first([](const auto& x) { return !x.dropout; })) return *t;
     throw Error("", "/training/fused_attention",
                 fmt::format("profile \"{}\" has no table of fused attention", profile_name_),
                 "set it to false, or name another profile");
@@ -101,6 +108,10 @@ Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     Estimate estimate{found.seconds, outside, found.half_width, found.half_width};
     if (other_mask) estimate.derived = "attention of one mask from the other";
     if (!a.plain()) estimate.derived = "attention of other lengths and windows from squares";
+    if (a.dropout && !found.lookup->table->dropout) {
+        estimate.seconds /= a.backward ? dropout_backward_ : dropout_forward_;
+        estimate.derived = "attention that draws a dropout from attention that draws none";
+    }
     if (!found.derived) return estimate;
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
     estimate.seconds *= 2.5 / backward_rate_;
@@ -110,6 +121,7 @@ Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
 
 Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {
     Estimate estimate = at_table_clock(a);
+    estimate.limited.free = estimate.seconds;
     estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(a), best_rate_, sustained_));
     return estimate;
 }
@@ -132,6 +144,9 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
     if (found.derived)
         out += fmt::format("  backward from forward {}: 2.5 times the operations at {:.3f} of its rate\n",
                            format_seconds(found.seconds), backward_rate_);
+    if (a.dropout && !found.lookup->table->dropout)
+        out +=
+            fmt::format("  with a dropout at {:.3f} of its rate\n", a.backward ? dropout_backward_ : dropout_forward_);
     out += fmt::format("  sustained clock x{:.3f}{}\n", total.seconds / at_table_clock(a).seconds,
                        total.extrapolated ? ", extrapolated" : "");
     return out;

@@ -39,7 +39,7 @@ private:
     [[nodiscard]] const Lookup& lookup(const kernels::Attention& attention) const;
 
     Machine machine_;
-    double backward_rate_, sustained_, best_rate_;
+    double backward_rate_, dropout_forward_, dropout_backward_, sustained_, best_rate_;
     std::string profile_name_;
     std::vector<Lookup> tables_;
 };

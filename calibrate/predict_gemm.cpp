@@ -305,10 +305,11 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     const kernels::Gemm ran = stand_in(gemm);
     const double best = table.best_rate() * machine_.peak(ran.dtype) / machine_.peak(table.table().dtype);
     const double share = sustained(table.table().dtype);
-    const double longer = unaligned(gemm);
-    if (longer > 1) estimate.derived = "products of rows between words from those of aligned ones";
-    estimate.seconds =
-        longer * spared(gemm) * std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, share));
+    const double unaligned_rows = unaligned(gemm), longer = unaligned_rows * spared(gemm);
+    if (unaligned_rows > 1) estimate.derived = "products of rows between words from those of aligned ones";
+    const double floor = sustained_floor(kernels::flops(ran), best, share);
+    estimate.limited = {longer * estimate.seconds, longer * floor * share, share};
+    estimate.seconds = longer * std::max(estimate.seconds, floor);
     return estimate;
 }
 

@@ -22,6 +22,11 @@ struct Estimate {
     /// What was not measured but derived, where the profile holds no kernel of the kind, and from what: "attention
     /// backward from forward". A literal; empty: measured, or interpolated between measurements.
     std::string_view derived = {};
+    /// Of a kernel that a power limit may hold back (PowerLimit): seconds at the clock of its table, and of a product
+    /// those at the best rate of its table, and the share of that rate that a long run of it keeps. 0: of no such.
+    struct Limited {
+        double free = 0, best = 0, sustained = 1;
+    } limited = {};
 };
 
 /// Thread-compatible after construction; keeps a reference to the profile.

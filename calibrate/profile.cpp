@@ -138,12 +138,14 @@ std::string to_text(const ConvolutionTable& table) {
 std::string to_text(const AttentionTable& table) {
     const auto& points = table.points;
     return fmt::format(
-        "{{\"backward\": {}, \"causal\": {}, {}\"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"seq\": {},\n "
+        "{{\"backward\": {}, \"causal\": {}, {}{}\"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"seq\": "
+        "{},\n "
         "  "
         " \"heads\": {},\n    \"kv_heads\": {},\n    \"head_dim\": {},\n    \"us\": {}{}}}}}",
-        table.backward, table.causal, optional_dtype(table.dtype), to_text(table.provenance),
-        column(points, [](const auto& p) { return p.batch; }), column(points, [](const auto& p) { return p.seq; }),
-        column(points, [](const auto& p) { return p.heads; }), column(points, [](const auto& p) { return p.kv_heads; }),
+        table.backward, table.causal, table.dropout ? "\"dropout\": true, " : "", optional_dtype(table.dtype),
+        to_text(table.provenance), column(points, [](const auto& p) { return p.batch; }),
+        column(points, [](const auto& p) { return p.seq; }), column(points, [](const auto& p) { return p.heads; }),
+        column(points, [](const auto& p) { return p.kv_heads; }),
         column(points, [](const auto& p) { return p.head_dim; }),
         list(points, [](const auto& p) { return us(p.seconds); }), half_widths(points));
 }

@@ -20,7 +20,7 @@ struct KnownConstant {
 };
 /// From a core of the smallest processor, which others use as well, to ten times today's largest accelerators. Those
 /// that begin at zero a device may have none of: a CPU runs its kernels at once.
-inline constexpr std::array<KnownConstant, 25> known_constants{{
+inline constexpr std::array<KnownConstant, 29> known_constants{{
     {"peak_half_flops", 1e6, 1e17, true},
     {"peak_single_flops", 1e6, 1e17},
     {"peak_tf32_flops", 1e8, 1e17},
@@ -33,6 +33,7 @@ inline constexpr std::array<KnownConstant, 25> known_constants{{
     {"sustained_single", 0.01, 1},
     {"sustained_fp8", 0.01, 1},
     {"sustained_fp4", 0.01, 1},
+    {"sustained_clock", 0.05, 1},
     {"unaligned_gemm", 0.01, 1},
     {"state_space_products", 0.01, 100},
     {"state_space_convolution", 0.01, 1},
@@ -40,7 +41,10 @@ inline constexpr std::array<KnownConstant, 25> known_constants{{
     {"board_spread", 0, 0.5},
     {"tile_waves", 1, 1},
     {"attention_backward_rate", 0.05, 20},
+    {"attention_dropout_forward", 0.01, 1},
+    {"attention_dropout_backward", 0.01, 1},
     {"kernel_gap_seconds", 0, 0.01, true},
+    {"graph_gap_seconds", 0, 0.01},
     {"launch_seconds", 0, 0.01, true},
     {"collective_launch_seconds", 0, 0.1, true},
     {"overlap_slowdown", 1, 100, true},

@@ -8,14 +8,17 @@ namespace {
 
 constexpr AttentionRates as_the_table{1, 1, "the kernels of the table"};
 
-/// Tables of Hopper are FlashAttention-3's.
-constexpr AttentionRates flash_2_on_hopper{
-    327.9 / 648, 1 / 1.625,
-    "forward 327.9 TFLOP/s (Azure/AI-benchmarking-guide, H100, 8192 tokens, head width 128) against 648 of "
-    "FlashAttention-3, whose backward is 1.5 to 1.75 times as fast (arXiv 2407.08608, abstract and section 4.1)"};
-constexpr AttentionRates cudnn_on_hopper{566.0 / 660, 470.0 / 575,
-                                         "566 and 470 TFLOP/s on H100 against 660 and 575 of FlashAttention-3 "
-                                         "(flash-attention, pull request 1893)"};
+/// Of causal attention in bf16 on an H200, by PyTorch 2.11 with FlashAttention-2 and cuDNN 9.19, over what the profile
+/// h200 says of the same shapes: medians of five of heads of 128 and 4,096 to 32,768 tokens, and one of 192 and 4,096
+/// (tests/gpu/measured/h200-pytorch-kernels.json; tests/calibrate/attention_origins_test.cpp holds them to it).
+constexpr std::string_view on_h200 =
+    "PyTorch 2.11 and cuDNN 9.19 on an H200, 4,096 to 32,768 tokens, over the profile's table "
+    "(tests/gpu/measured/h200-pytorch-kernels.json)";
+constexpr std::uint32_t wide_heads = 129;  ///< and more
+constexpr AttentionRates flash_2_on_hopper{0.527, 0.553, on_h200};
+constexpr AttentionRates wide_flash_2_on_hopper{0.458, 0.477, on_h200};
+constexpr AttentionRates cudnn_on_hopper{1.031, 0.980, on_h200};
+constexpr AttentionRates wide_cudnn_on_hopper{1.084, 0.685, on_h200};
 /// Tables of Ampere are FlashAttention-2's.
 /// "around 2x faster than FlashAttention" (arXiv 2307.08691, section 4.1).
 constexpr AttentionRates flash_1_over_2{1 / 2.0, 1 / 2.0, "half of FlashAttention-2 (arXiv 2307.08691, section 4.1)"};
@@ -24,23 +27,51 @@ constexpr AttentionRates flash_1_over_2{1 / 2.0, 1 / 2.0, "half of FlashAttentio
 constexpr AttentionRates triton_over_flash_2{
     1 / 1.4, 1 / 2.0, "FlashAttention-2 is 1.3 to 1.5 times as fast forward, twice backward (arXiv 2307.08691, 4.1)"};
 
+/// Drawing numbers takes the vector units that a softmax needs, which newer kernels run beside the products.
+constexpr AttentionRates newer_dropout{0.8, 0.65,
+                                       "FlashAttention-4 with a dropout on GB200, like cuDNN's: forward 75 to 85%, "
+                                       "backward 60 to 70% of the TFLOP/s without "
+                                       "(flash-attention, pull request 2597)"};
+constexpr AttentionRates flash_2_dropout{1 / 1.128, 1 / 1.059,
+                                         "12.8% more forward, 5.9% backward: medians of 13 shapes of "
+                                         "FlashAttention-2's kind on a GB10 (flash-attention, pull "
+                                         "request 2439)"};
+
+bool is_hopper(int compute_capability) { return compute_capability >= hopper && compute_capability < blackwell; }
+
 AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) {
     return {rates.forward * share.forward, rates.backward * share.backward, share.origin};
 }
 
-}  // namespace
-
-AttentionRates attention_rates(AttentionKernel kernel, int compute_capability) {
-    const bool on_hopper = compute_capability >= hopper && compute_capability < blackwell;
-    const AttentionRates& flash_2 = on_hopper ? flash_2_on_hopper : as_the_table;
+AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim) {
+    const bool on_hopper = is_hopper(compute_capability), wide = head_dim >= wide_heads;
+    const AttentionRates& on_it = wide ? wide_flash_2_on_hopper : flash_2_on_hopper;
+    const AttentionRates& flash_2 = on_hopper ? on_it : as_the_table;
     switch (kernel) {
         case AttentionKernel::flash_1: return slower(flash_2, flash_1_over_2);
         case AttentionKernel::flash_triton: return slower(flash_2, triton_over_flash_2);
         case AttentionKernel::flash_2: return flash_2;
-        case AttentionKernel::cudnn: return on_hopper ? cudnn_on_hopper : as_the_table;
+        case AttentionKernel::cudnn: return !on_hopper ? as_the_table : wide ? wide_cudnn_on_hopper : cudnn_on_hopper;
         case AttentionKernel::newest: break;
     }
     return as_the_table;
+}
+
+}  // namespace
+
+AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability) {
+    const bool newer = kernel == AttentionKernel::newest || kernel == AttentionKernel::cudnn;
+    return newer && compute_capability >= hopper ? newer_dropout : flash_2_dropout;
+}
+
+AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, bool dropout) {
+    AttentionRates rates = without_dropout(kernel, compute_capability, head_dim);
+    if (!dropout) return rates;
+    const AttentionRates own = attention_dropout(kernel, compute_capability),
+                         table = attention_dropout(AttentionKernel::newest, compute_capability);
+    rates.forward *= own.forward / table.forward;
+    rates.backward *= own.backward / table.backward;
+    return rates;
 }
 
 }  // namespace orrery::hardware

@@ -20,7 +20,11 @@ struct AttentionRates {
     double forward = 1, backward = 1;
     std::string_view origin;
 };
-/// compute_capability: CUDA's, 80 for 8.0.
-AttentionRates attention_rates(AttentionKernel kernel, int compute_capability);
+/// compute_capability: CUDA's, 80 for 8.0; head_dim: of queries; dropout: whether both draw one.
+AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim,
+                               bool dropout = false);
+
+/// A kernel's rate with a dropout over its rate without.
+AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability);
 
 }  // namespace orrery::hardware

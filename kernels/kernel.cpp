@@ -152,8 +152,9 @@ std::string text(const Gemm& g) {
 std::string text(const Attention& a) {
     const std::string keys = a.keys() == a.seq ? "" : fmt::format(" k{}", a.keys()),
                       window = a.window == 0 ? "" : fmt::format(" window {}", a.window);
-    return fmt::format("attention{} {} b{} s{}{} h{} kv{} d{}{}{}", a.backward ? "-backward" : "", name(a.dtype),
-                       a.batch, a.seq, keys, a.heads, a.kv_heads, a.head_dim, a.causal ? " causal" : "", window);
+    return fmt::format("attention{} {} b{} s{}{} h{} kv{} d{}{}{}{}", a.backward ? "-backward" : "", name(a.dtype),
+                       a.batch, a.seq, keys, a.heads, a.kv_heads, a.head_dim, a.causal ? " causal" : "", window,
+                       a.dropout ? " dropout" : "");
 }
 
 std::string text(const Pointwise& p) { return fmt::format("{} {} {}x{}", name(p.kind), name(p.dtype), p.rows, p.cols); }

@@ -70,6 +70,8 @@ struct Attention {
     std::uint32_t heads = 0, kv_heads = 0, head_dim = 0;
     std::uint32_t key_seq = 0;  ///< keys and values; 0: as many as queries. Causal or in a window: no fewer
     std::uint32_t window = 0;   ///< 0: none
+    /// Probabilities are dropped by a mask that it draws (Settings::dropout says which): what that takes is its own.
+    bool dropout = false;
 
     [[nodiscard]] constexpr std::uint32_t keys() const { return key_seq == 0 ? seq : key_seq; }
     /// As many keys as queries, seen without a window.
@@ -90,7 +92,7 @@ struct Attention {
     constexpr bool operator==(const Attention& other) const {
         const auto all = [](const Attention& a) {
             return std::tuple(a.dtype, a.backward, a.causal, a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, a.keys(),
-                              a.window);
+                              a.window, a.dropout);
         };
         return all(*this) == all(other);
     }

@@ -52,7 +52,8 @@ void add_products(const Profile& profile, std::vector<Coverage>& all) {
                        &t.provenance});
     }
     for (const AttentionTable& t : profile.attention)
-        all.push_back({fmt::format("attention {}{}", t.backward ? "backward" : "forward", t.causal ? " causal" : ""),
+        all.push_back({fmt::format("attention {}{}{}", t.backward ? "backward" : "forward", t.causal ? " causal" : "",
+                                   t.dropout ? ", dropout" : ""),
                        t.points.size(),
                        fmt::format("batch {}, sequence {}", range(t.points, &AttentionPoint::batch, whole),
                                    range(t.points, &AttentionPoint::seq, whole)),

@@ -60,6 +60,13 @@ EnumTable<hardware::Way, double> dispatch_seconds(const strategies::Training& tr
     return {each(Way::forward), each(Way::backward), each(Way::neither)};
 }
 
+/// A graph's kernels follow each other closer than those of a stream.
+double gap_seconds(const strategies::Training& training, const calibrate::Predictor& predictor) {
+    const double gap = predictor.constant("kernel_gap_seconds");
+    const bool graph = training.cuda_graph && training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration;
+    return graph ? std::min(gap, predictor.constant_or("graph_gap_seconds", gap)) : gap;
+}
+
 hardware::Way way_of(strategies::Phase phase) {
     using strategies::Phase;
     switch (phase) {
@@ -94,7 +101,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       folding_(folding),
       rank_(rank),
       placement_(plan.placement),
-      gap_(predictor.constant("kernel_gap_seconds")),
+      gap_(gap_seconds(plan.training, predictor)),
       dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::layer)),
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
       router_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::router)),

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/normal.hpp"
 #include "base/units.hpp"
+#include "hardware/attention_kernels.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
 #include "sim/narrow_kernels.hpp"
@@ -22,10 +25,28 @@ double memory_share(const hardware::Gpu& gpu, const calibrate::Predictor& predic
 }
 
 /// Of a kernel over that of the table.
-double relative_rate(const kernels::Kernel& kernel, const hardware::AttentionRates& attention) {
+double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel which, int compute_capability) {
     const auto* fused = std::get_if<kernels::Attention>(&kernel);
     if (fused == nullptr) return 1;
-    return fused->backward ? attention.backward : attention.forward;
+    const hardware::AttentionRates rates =
+        hardware::attention_rates(which, compute_capability, fused->head_dim, fused->dropout);
+    return fused->backward ? rates.backward : rates.forward;
+}
+
+/// How often each of the step's kernels runs on a device, in all its programs together.
+std::vector<std::uint64_t> kernel_counts(const strategies::StepProgram& step) {
+    std::vector<std::uint64_t> kernels(step.kernels.size()), calls(step.blocks.size());
+    const auto count = [&](const strategies::Op& op, std::uint64_t times) {
+        if (const auto* compute = std::get_if<strategies::Compute>(&op.what)) kernels[compute->kernel] += times;
+    };
+    for (const strategies::Program& program : step.programs)
+        for (const strategies::Op& op : program.ops) {
+            if (const auto* call = std::get_if<strategies::Call>(&op.what)) calls[call->block] += call->times;
+            count(op, 1);
+        }
+    for (std::size_t block = 0; block < calls.size(); ++block)
+        for (const strategies::Op& op : step.blocks[block].ops) count(op, calls[block]);
+    return kernels;
 }
 
 }  // namespace
@@ -37,18 +58,46 @@ KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies
       compute_capability_(gpu.compute_capability),
       memory_(memory_share(gpu, predictor)),
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),
-      attention_(hardware::attention_rates(plan.training.attention_kernel, gpu.compute_capability)),
-      caches_(step, predictor, std::min(gpus_per_node, step.mesh.ranks())) {}
+      caches_(step, predictor, std::min(gpus_per_node, step.mesh.ranks())),
+      limit_(predictor),
+      clock_(limit_.known() ? step_clock(step) : 1) {}
 
-KernelPrice KernelPrices::of(const kernels::Kernel& kernel) const {
+/// A lower clock takes longer for the same operations, whose rate then allows a higher one: what both agree on. Each
+/// round brings them closer by a factor of two and more.
+double KernelPrices::step_clock(const strategies::StepProgram& step) const {
+    constexpr int rounds = 12;
+    const std::vector<std::uint64_t> counts = kernel_counts(step);
+    std::vector<std::pair<KernelPrice, double>> prices;
+    double operations = 0;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+        const auto times = static_cast<double>(counts[k]);
+        if (times > 0) prices.emplace_back(at(step.kernels[k], 1), times);
+        operations += times * limit_.half_operations(step.kernels[k]);
+    }
+    double clock = 1;
+    for (int round = 0; round < rounds; ++round) {
+        double seconds = 0;
+        for (auto& [price, times] : prices) {
+            price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
+            seconds += times * price.seconds();
+        }
+        clock = seconds > 0 ? limit_.clock(operations / seconds) : 1;
+    }
+    return clock;
+}
+
+KernelPrice KernelPrices::of(const kernels::Kernel& kernel) const { return at(kernel, clock_); }
+
+KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const {
     KernelPrice price;
     price.estimate = predictor_.kernel(kernel);
     price.profile = caches_.seconds(price.estimate);
+    if (price.estimate.seconds > 0) price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
     if (is_memory_bound(kernel))
         price.memory = memory_;
     else
         price.slowest = slowest_;
-    price.attention_rate = relative_rate(kernel, attention_);
+    price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, compute_capability_);
     price.narrow = narrow_seconds_share(kernel, plan_, compute_capability_);
     price.sums = accumulation_seconds(kernel, price.alone(), plan_, compute_capability_, predictor_);
     return price;
@@ -61,6 +110,7 @@ std::string KernelPrice::explain() const {
     };
     factor(estimate.seconds > 0 ? profile / estimate.seconds : 1,
            "operands from caches and memory as this step leaves them");
+    factor(clock, "at the clock that the power limit leaves this step, beside a long run of products");
     factor(memory, "the device's memory beside the profile's");
     factor(slowest, "the slowest of the ranks' boards (board_spread)");
     factor(1 / attention_rate, "the plan's attention_kernel beside the table's");

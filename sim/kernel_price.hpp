@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "calibrate/power_limit.hpp"
 #include "calibrate/predictor.hpp"
-#include "hardware/attention_kernels.hpp"
 #include "hardware/gpu.hpp"
 #include "sim/caches.hpp"
 #include "strategies/plan.hpp"
@@ -15,17 +15,18 @@
 namespace orrery::sim {
 
 struct KernelPrice {
-    double profile = 0;            ///< seconds by the profile, with what this step's caches hold
-    double memory = 1;             ///< of a memory-bound kernel: the profile's memory over that of the device
-    double slowest = 1;            ///< of others: the slowest of the ranks' boards, for which all wait (board_spread)
-    double attention_rate = 1;     ///< of fused attention: the rate of what runs over the table's
-    double narrow = 1;             ///< of what fp8 and fp4 take by how their scales come about (narrow_kernels)
-    double sums = 0;               ///< seconds more of a weight gradient that is added to a sum (accumulation)
+    double profile = 0;         ///< seconds by the profile, with what this step's caches hold
+    double memory = 1;          ///< of a memory-bound kernel: the profile's memory over that of the device
+    double clock = 1;           ///< of products and attention: at the clock of this step's mix over that of a long run
+    double slowest = 1;         ///< of others: the slowest of the ranks' boards, for which all wait (board_spread)
+    double attention_rate = 1;  ///< of fused attention: the rate of what runs over the table's
+    double narrow = 1;          ///< of what fp8 and fp4 take by how their scales come about (narrow_kernels)
+    double sums = 0;            ///< seconds more of a weight gradient that is added to a sum (accumulation)
     calibrate::Estimate estimate;  ///< what the profile says, and how well it knows
 
     /// Alone on the device, without the gap behind it.
     [[nodiscard]] double seconds() const { return alone() + sums; }
-    [[nodiscard]] double alone() const { return profile * (memory * slowest / attention_rate) * narrow; }
+    [[nodiscard]] double alone() const { return profile * clock * (memory * slowest / attention_rate) * narrow; }
     /// A line for each factor that is not 1, "  the plan's attention_kernel beside the table's: x1.166\n".
     [[nodiscard]] std::string explain() const;
 };
@@ -39,13 +40,20 @@ public:
 
     [[nodiscard]] KernelPrice of(const kernels::Kernel& kernel) const;
 
+    /// Over the highest, as a power limit leaves it to what the step computes (PowerLimit); 1 where none is known.
+    [[nodiscard]] double clock() const { return clock_; }
+
 private:
+    [[nodiscard]] KernelPrice at(const kernels::Kernel& kernel, double clock) const;
+    [[nodiscard]] double step_clock(const strategies::StepProgram& step) const;
+
     const strategies::Plan& plan_;
     const calibrate::Predictor& predictor_;
     int compute_capability_;
     double memory_, slowest_;
-    hardware::AttentionRates attention_;
     Caches caches_;
+    calibrate::PowerLimit limit_;
+    double clock_;
 };
 
 }  // namespace orrery::sim

@@ -103,15 +103,16 @@ void add_gemm(Profile& profile, const LogContent& log, double gap) {
 }
 
 void add_attention(Profile& profile, const LogContent& log, double gap) {
-    std::map<std::tuple<bool, bool, kernels::Dtype>, AttentionTable> tables;
+    std::map<std::tuple<bool, bool, bool, kernels::Dtype>, AttentionTable> tables;
     for (const Record& r : log.records) {
         const auto* a = kernel_of<Attention>(r);
         // A table's rows have as many keys as queries and no window: others have the rate of these (predict_attention).
         if (a == nullptr || !r.failure.empty() || !a->plain()) continue;
-        auto& table = tables[{a->backward, a->causal, a->dtype}];
+        auto& table = tables[{a->dropout, a->backward, a->causal, a->dtype}];
         table.backward = a->backward;
         table.causal = a->causal;
         table.dtype = a->dtype;
+        table.dropout = a->dropout;
         table.points.push_back({a->batch, a->seq, a->heads, a->kv_heads, a->head_dim,
                                 static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
     }

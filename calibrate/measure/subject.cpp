@@ -47,6 +47,7 @@ json form(const Attention& a) {
                 {"head_dim", a.head_dim}};
     if (a.keys() != a.seq) fields["key_seq"] = a.keys();
     if (a.window != 0) fields["window"] = a.window;
+    if (a.dropout) fields["dropout"] = true;
     return {{"attention", std::move(fields)}};
 }
 json form(const Pointwise& p) {
@@ -165,7 +166,8 @@ Attention attention_from(const json& value) {
             f.get<u32>("kv_heads"),
             f.get<u32>("head_dim"),
             f.get_or<u32>("key_seq", 0),
-            f.get_or<u32>("window", 0)};
+            f.get_or<u32>("window", 0),
+            f.get_or<bool>("dropout", false)};
 }
 Convolution convolution_from(const json& value) {
     const Fields f(value, "convolution");

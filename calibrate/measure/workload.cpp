@@ -49,10 +49,12 @@ void fill(Device& device, const kernels::Kernel& kernel, kernels::OperandMemory&
     }
 }
 
-/// Weight gradients are added to what is there, in fp32 beside 16-bit operands (grad_reduce_precision's default); fp8
-/// products cannot be.
+/// Attention that draws a dropout draws any; weight gradients are added to what is there, in fp32 beside 16-bit
+/// operands (grad_reduce_precision's default); fp8 products cannot be.
 kernels::Settings as_training(const kernels::Kernel& kernel) {
     kernels::Settings settings;
+    const auto* const attention = std::get_if<kernels::Attention>(&kernel);
+    if (attention != nullptr && attention->dropout) settings.dropout = kernels::DropoutMask{};
     const auto* const gemm = std::get_if<kernels::Gemm>(&kernel);
     if (gemm == nullptr || gemm->pass != kernels::GemmPass::weight_gradient) return settings;
     settings.accumulate = gemm->dtype != kernels::Dtype::fp8;

@@ -1,4 +1,4 @@
-// Fused attention: head widths of today's models, lengths, forward and backward.
+// Fused attention: head widths of today's models, lengths, forward and backward; a few that draw a dropout.
 #include "calibrate/suite/suite.hpp"
 #include "kernels/operands.hpp"
 
@@ -31,6 +31,12 @@ std::vector<Subject> attention_grid(const Bench& bench) {
                     const Attention a{dtype, backward, true, batch, seq, h.heads, h.kv_heads, h.head_dim};
                     if (affordable(bench, a)) out.emplace_back(kernels::Kernel(a));
                 }
+    for (const bool backward : {false, true})
+        for (const std::uint32_t seq : {1024U, 2048U}) {
+            Attention a{dtype, backward, true, 4, seq, 16, 16, 64};
+            a.dropout = true;
+            if (affordable(bench, a)) out.emplace_back(kernels::Kernel(a));
+        }
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "calibrate/predict_attention.hpp"
 #include "calibrate/roofline.hpp"
 #include "report/coverage.hpp"
 #include "report/html/page.hpp"
@@ -60,17 +61,9 @@ Json roof_points(const Profile& profile) {
                 return kernels::Gemm{.dtype = t.dtype, .batch = p.batch, .m = p.m, .n = p.n, .k = p.k, .pass = t.pass};
             });
     for (const auto& t : profile.attention)
-        add(fmt::format("attention {}{}", t.backward ? "backward" : "forward", t.causal ? " causal" : ""), t.points,
-            [&](const calibrate::AttentionPoint& p) {
-                return kernels::Attention{.dtype = t.dtype.value_or(Dtype::bf16),
-                                          .backward = t.backward,
-                                          .causal = t.causal,
-                                          .batch = p.batch,
-                                          .seq = p.seq,
-                                          .heads = p.heads,
-                                          .kv_heads = p.kv_heads,
-                                          .head_dim = p.head_dim};
-            });
+        add(fmt::format("attention {}{}{}", t.backward ? "backward" : "forward", t.causal ? " causal" : "",
+                        t.dropout ? ", dropout" : ""),
+            t.points, [&](const calibrate::AttentionPoint& p) { return calibrate::shape_of(p, t); });
     for (const auto& t : profile.convolution)
         add(fmt::format("convolution {} {}", kernels::name(t.dtype), kernels::name(t.pass)), t.points,
             [](const calibrate::ConvolutionPoint& p) { return p.shape; });

@@ -60,6 +60,7 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     kernels::Attention forward{s.dtype, false, s.causal, s.batch, s.seq, s.heads, s.kv_heads, s.kernel_dim()};
     forward.window = s.window_in(s.seq);
     if (s.keys != s.seq) forward.key_seq = s.keys;
+    forward.dropout = s.dropout;
     kernels::Attention backward = forward;
     backward.backward = true;
     auto& flow = stream.flow;

@@ -423,6 +423,9 @@ void LinearSharder::account() {
     piece_.input_bytes = piece_.weight_saved_bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
+    // The joined loss forms its gradient where fp32 logits stand, and keeps them (partition/vocabulary).
+    if (op_.out == models::Dim::vocab && stream_.bytes == 4 && stream_.plan.training.cross_entropy_fusion)
+        piece_.working_bytes = rows_ * in * stream_.bytes;
 }
 
 void LinearSharder::shard() && {

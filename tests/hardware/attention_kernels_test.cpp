@@ -7,27 +7,45 @@
 namespace orrery::hardware {
 namespace {
 
-TEST(AttentionKernels, EarlierOnesAreNoFasterAndHaveAnOrigin) {
+TEST(AttentionKernels, HaveAnOriginAndRatesThatCanBe) {
     for (const int capability : {70, 80, 90, 100, 103})
-        for (std::size_t k = 0; k < enumerators<AttentionKernel>; ++k) {
-            const AttentionRates rates = attention_rates(static_cast<AttentionKernel>(k), capability);
-            EXPECT_GT(rates.forward, 0.2);
-            EXPECT_LE(rates.forward, 1);
-            EXPECT_LE(rates.backward, 1);
-            EXPECT_FALSE(rates.origin.empty());
-        }
+        for (const std::uint32_t width : {64U, 128U, 192U})
+            for (std::size_t k = 0; k < enumerators<AttentionKernel>; ++k) {
+                const AttentionRates rates = attention_rates(static_cast<AttentionKernel>(k), capability, width);
+                EXPECT_GT(rates.forward, 0.2);
+                EXPECT_LE(rates.forward, 1.2);
+                EXPECT_LE(rates.backward, 1);
+                EXPECT_FALSE(rates.origin.empty());
+            }
 }
 
-TEST(AttentionKernels, TablesAreOfFlashAttention2OnAmpereAnd3OnHopper) {
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 80).forward, 1);
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_1, 80).forward, 0.5);
-    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 80).forward, 1 / 1.4, 1e-12);
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_triton, 80).backward, 0.5);
-    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 90).forward, 0.361, 1e-3);
-    EXPECT_NEAR(attention_rates(AttentionKernel::flash_2, 90).forward, 0.506, 1e-3);
-    EXPECT_NEAR(attention_rates(AttentionKernel::cudnn, 90).backward, 0.817, 1e-3);
-    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 100).forward, 1);
-    EXPECT_EQ(attention_rates(AttentionKernel::newest, 90).backward, 1);
+TEST(AttentionKernels, TablesAreOfFlashAttention2OnAmpereAndNewerOnHopper) {
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 80, 128).forward, 1);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_1, 80, 128).forward, 0.5);
+    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 80, 64).forward, 1 / 1.4, 1e-12);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_triton, 80, 64).backward, 0.5);
+    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 90, 128).forward, 0.527 / 1.4, 1e-12);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 90, 128).forward, 0.527);
+    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 90, 128).backward, 0.980);
+    EXPECT_LT(attention_rates(AttentionKernel::cudnn, 90, 192).backward,
+              attention_rates(AttentionKernel::cudnn, 90, 128).backward)
+        << "wide heads";
+    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 100, 128).forward, 1);
+    EXPECT_EQ(attention_rates(AttentionKernel::newest, 90, 128).backward, 1);
+}
+
+TEST(AttentionKernels, DropoutsTakeNewerKernelsMore) {
+    for (const int capability : {80, 90, 100}) {
+        const AttentionRates flash = attention_dropout(AttentionKernel::flash_2, capability),
+                             newest = attention_dropout(AttentionKernel::newest, capability);
+        EXPECT_LT(flash.backward, 1);
+        EXPECT_LE(newest.backward, flash.backward);
+        // Over a table with dropouts, that of the plan's kernel is its rate without one and what its own takes.
+        const AttentionRates plain = attention_rates(AttentionKernel::flash_2, capability, 128),
+                             dropped = attention_rates(AttentionKernel::flash_2, capability, 128, true);
+        EXPECT_NEAR(dropped.forward * newest.forward, plain.forward * flash.forward, 1e-12);
+        EXPECT_NEAR(dropped.backward * newest.backward, plain.backward * flash.backward, 1e-12);
+    }
 }
 
 }  // namespace

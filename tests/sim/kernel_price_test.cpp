@@ -28,7 +28,7 @@ TEST_F(KernelPriceTest, ProductsWaitForTheSlowestBoardAndMemoryForTheDevices) {
     const KernelPrice product = price(Gemm{Dtype::bf16, 1, 4096, 4096, 4096}, "H100-SXM5-80GB");
     EXPECT_GT(product.slowest, 1);
     EXPECT_EQ(product.memory, 1);
-    EXPECT_DOUBLE_EQ(product.seconds(), product.profile * product.slowest);
+    EXPECT_DOUBLE_EQ(product.seconds(), product.profile * product.clock * product.slowest);
     profile_ = "a100";
     const Pointwise add{PointwiseKind::add, Dtype::bf16, 4096, 4096};
     const KernelPrice same = price(add, "A100-SXM4-80GB"), slower = price(add, "A100-SXM4-40GB");
@@ -45,7 +45,7 @@ TEST_F(KernelPriceTest, AttentionIsOfThePlansKernel) {
     const double newest = price(forward, "H100-SXM5-80GB").seconds();
     plan_.training.attention_kernel = AttentionKernel::flash_2;
     const KernelPrice older = price(forward, "H100-SXM5-80GB");
-    EXPECT_EQ(older.attention_rate, hardware::attention_rates(AttentionKernel::flash_2, 90).forward);
+    EXPECT_EQ(older.attention_rate, hardware::attention_rates(AttentionKernel::flash_2, 90, 128).forward);
     EXPECT_NEAR(older.seconds() / newest, 1 / older.attention_rate, 1e-12);
 }
 
