@@ -206,6 +206,7 @@ GemmPredictor::GemmPredictor(const Profile& profile)
       sustained_fp8_(constant_or(profile.constants, "sustained_fp8", sustained_)),
       sustained_fp4_(constant_or(profile.constants, "sustained_fp4", sustained_fp8_)),
       unaligned_(constant_or(profile.constants, "unaligned_gemm", 1)),
+      partly_aligned_(constant_or(profile.constants, "partly_aligned_gemm", 1)),
       profile_name_(profile.name) {
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }
@@ -286,11 +287,16 @@ double GemmPredictor::sustained(Dtype table) const {
 
 /// From Ampere on tensor cores are fed by copies of 4, 8 or 16 bytes that run beside them (PTX ISA, cp.async). A row of
 /// 16-bit elements that begins between two words cannot be copied so, and products with one go to Turing's kernels.
+/// From Hopper on the tensor memory accelerator feeds them, whose rows begin at 16 bytes (CUDA driver API,
+/// cuTensorMapEncodeTiled): others go to Ampere's kernels.
 double GemmPredictor::unaligned(const kernels::Gemm& gemm) const {
     if (!is_half(gemm.dtype)) return 1;
     const auto rows = kernels::row_elements(gemm);
-    const bool odd = std::ranges::any_of(rows, [](std::uint32_t elements) { return elements % 2 != 0; });
-    return odd && measured(gemm) == nullptr ? 1 / unaligned_ : 1;
+    const auto any_beside = [&](std::uint32_t multiple) {
+        return std::ranges::any_of(rows, [=](std::uint32_t elements) { return elements % multiple != 0; });
+    };
+    if (!any_beside(8) || measured(gemm) != nullptr) return 1;
+    return 1 / (any_beside(2) ? unaligned_ : partly_aligned_);
 }
 
 double GemmPredictor::spared(const kernels::Gemm& gemm) const {

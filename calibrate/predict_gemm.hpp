@@ -80,7 +80,7 @@ private:
     const std::vector<BatchedGemmTable>* batched_;
     Machine machine_;
     double sustained_, sustained_single_, sustained_fp8_, sustained_fp4_;  ///< 16 bits, fp32, fp8, fp4
-    double unaligned_;
+    double unaligned_, partly_aligned_;
     std::string profile_name_;
     std::vector<GemmLookup> tables_;
 };

@@ -176,7 +176,8 @@ struct Profile {
     /// is faster), sustained_single, sustained_fp8 and sustained_fp4 (sustained_gemm of products in fp32, fp8 and fp4,
     /// where it is another), sustained_clock (clock of the long run that sustained_gemm is of, over the highest:
     /// power_limit.hpp), unaligned_gemm (rate of 16-bit products with rows that begin between words of four bytes,
-    /// over that of others), state_space_products (rate at which state-space scans compute, over peak_single_flops),
+    /// over that of others), partly_aligned_gemm (likewise of rows that begin at such words but not at 16 bytes),
+    /// state_space_products (rate at which state-space scans compute, over peak_single_flops),
     /// state_space_convolution (share of their bytes' rate that the convolutions before them reach), board_spread
     /// (standard deviation of the rate of compute-bound kernels among boards of the kind, relative to it),
     /// peak_single_flops, peak_tf32_flops, peak_fp8_flops, peak_fp4_flops, multiprocessors, graph_gap_seconds
