@@ -78,18 +78,19 @@ struct Parameters {
 };
 
 /// Forward operations of one example: matrix products only, a multiply-add as two. seq: tokens of the layer; second:
-/// of its second input.
+/// of its second input; document: among which alone attention runs, 0: among all.
 struct ForwardFlops {
-    double seq, second;
+    double seq, second, document;
 
     double operator()(const Linear& linear) const {
         const double rows = linear.second_input ? second : seq;
         return rows * 2.0 * static_cast<double>(linear.in_features) * static_cast<double>(linear.out_features);
     }
     double operator()(const AttentionCore& core) const {
-        double pairs = seq * (core.cross ? second : seq);  // Q K^T and P V over the full rectangle
+        const double length = document > 0 ? document : seq;
+        double pairs = seq * (core.cross ? second : length);  // Q K^T and P V over the full rectangle
         const auto window = static_cast<double>(core.window);
-        if (core.window > 0 && window < seq) pairs = window * (2 * seq - window);
+        if (core.window > 0 && window < length) pairs = seq / length * window * (2 * length - window);
         return 2.0 * pairs * static_cast<double>(core.heads * (core.head_dim + core.values()));
     }
     double operator()(const Experts& moe) const {
@@ -150,9 +151,9 @@ struct ForwardFlops {
     }
 };
 
-/// Tokens of the two sequences.
+/// Tokens of the two sequences, and of the documents that they are of; 0: they are one each.
 struct Lengths {
-    double encoded, decoded;
+    double encoded, decoded, document;
 
     [[nodiscard]] double of(const Shape& shape) const {
         const auto* tokens = std::get_if<Tokens>(&shape);
@@ -161,10 +162,14 @@ struct Lengths {
     }
 };
 
+Lengths lengths_of(std::uint64_t encoded, std::uint64_t decoded, std::uint64_t document) {
+    return {static_cast<double>(encoded), static_cast<double>(decoded), static_cast<double>(document)};
+}
+
 /// Of one example.
 double forward_flops(const Layer& layer, const Lengths& lengths) {
     const double seq = lengths.of(layer.inputs.empty() ? layer.output : layer.inputs.front());
-    const ForwardFlops count{seq, layer.inputs.size() < 2 ? 0.0 : lengths.of(layer.inputs[1])};
+    const ForwardFlops count{seq, layer.inputs.size() < 2 ? 0.0 : lengths.of(layer.inputs[1]), lengths.document};
     double sum = 0.0;
     for (const Operator& op : layer.operators) sum += std::visit(count, op);
     return sum;
@@ -210,8 +215,9 @@ std::uint64_t active_parameters(const Model& model) {
     return parameters(model) - idle;
 }
 
-double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded) {
-    const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
+double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded,
+                   std::uint64_t document) {
+    const Lengths lengths = lengths_of(encoded, decoded, document);
     return static_cast<double>(sequences) * forward_flops(model, lengths, passes);
 }
 
@@ -219,28 +225,29 @@ double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t se
     return model_flops(model, sequences, seq, seq);
 }
 
-double causal_attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
-                              std::uint64_t decoded) {
-    const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
+double causal_attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded,
+                              std::uint64_t document) {
+    const Lengths lengths = lengths_of(encoded, decoded, document);
     const std::vector<std::uint64_t> uses = model.uses();
     double sum = 0.0;
     for (std::size_t i = 0; i < uses.size(); ++i) {
         const double seq = lengths.of(model.layers[i].output);
         for (const Operator& op : model.layers[i].operators)
             if (const auto* core = std::get_if<AttentionCore>(&op); core != nullptr && core->causal)
-                sum += passes(model.layers[i]) * static_cast<double>(uses[i]) * ForwardFlops{seq, seq}(*core);
+                sum += passes(model.layers[i]) * static_cast<double>(uses[i]) *
+                       ForwardFlops{seq, seq, lengths.document}(*core);
     }
     return static_cast<double>(sequences) * sum;
 }
 
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
-                                     std::uint64_t decoded) {
-    const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
+                                     std::uint64_t decoded, std::uint64_t document) {
+    const Lengths lengths = lengths_of(encoded, decoded, document);
     const double again = forward_flops(model, lengths, [](const Layer& layer) {
         const bool runs_again = !layer.frozen && (layer.part == Part::body || layer.part == Part::further);
         return runs_again ? 1.0 : 0.0;
     });
-    return model_flops(model, sequences, encoded, decoded) + static_cast<double>(sequences) * again;
+    return model_flops(model, sequences, encoded, decoded, document) + static_cast<double>(sequences) * again;
 }
 
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {

@@ -313,17 +313,19 @@ std::uint64_t active_parameters(const Model& model);
 /// experts those that a token is sent to count, and of convolutions every product of a weight. This is the numerator of
 /// MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
-/// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
-double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);
+/// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`. Attention runs among
+/// the tokens of each of a sequence's documents alone, of `document` tokens; 0: a sequence is one.
+double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded,
+                   std::uint64_t document = 0);
 
 /// Of these, those of causal attention: scores and what they weigh.
-double causal_attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
-                              std::uint64_t decoded);
+double causal_attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded,
+                              std::uint64_t document = 0);
 
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation
 /// (SC'21 equation 3 itself: 96 B s l h^2 (1 + s/6h + V/16lh)).
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq);
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
-                                     std::uint64_t decoded);
+                                     std::uint64_t decoded, std::uint64_t document = 0);
 
 }  // namespace orrery::models

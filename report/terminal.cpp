@@ -120,6 +120,11 @@ std::string decoded_text(const strategies::Training& training) {
     return training.decoder_seq == 0 ? "" : " + " + format_grouped(training.decoder_seq);
 }
 
+/// " in documents of 256": of tokens that are packed.
+std::string documents_text(const strategies::Training& training) {
+    return training.documents() == 1 ? "" : " in documents of " + format_grouped(training.document_length);
+}
+
 std::string_view units(const models::ModelSpec& model) { return model.takes_images() ? "images" : "tokens"; }
 
 std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
@@ -130,13 +135,13 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
                         s.tensor, grid_text(s), context_text(s), s.pipeline, s.data, experts, training.micro_batch,
                         micro_batches_text(scenario.plan), p.profile);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
-    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}\n", model_title(model),
+    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}{}\n", model_title(model),
                               experts_text(model, training), p.cluster,
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(scenario.plan),
                               recompute_text(s), offload_text(s), sharding_text(s), sequence,
                               kernels::name(training.precision.compute), format_grouped(training.global_batch),
                               format_grouped(training.seq) + decoded_text(training),
-                              model.image.patch > 0 ? "tokens" : units(model));
+                              model.image.patch > 0 ? "tokens" : units(model), documents_text(training));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.

@@ -54,8 +54,10 @@ std::vector<DroppedRows> dropped_rows(const Place& place, const DropoutCall& cal
                      .step = call.micro_batch / of_step,
                      .site = dropout_site(call.layer, call.site.number)};
     const std::uint64_t sequence = first_sequence(place, call.micro_batch % of_step);
-    if (const auto* attention = std::get_if<kernels::Attention>(&kernel))
-        return {{0, 0, of_scores(place, sequence, attention->seq, attention->keys(), mask)}};
+    if (const auto* attention = std::get_if<kernels::Attention>(&kernel)) {
+        const std::uint64_t document = sequence * place.plan.training.documents();
+        return {{0, 0, of_scores(place, document, attention->seq, attention->keys(), mask)}};
+    }
     const auto* pointwise = std::get_if<kernels::Pointwise>(&kernel);
     if (pointwise == nullptr) throw std::logic_error("no kernel that drops");
     if (call.site.of == strategies::DropoutSite::Of::residual) return of_residual(place, *pointwise, sequence, mask);

@@ -38,7 +38,9 @@ double executed_flops(const strategies::StepProgram& step) {
 /// whole.
 double masked_flops(const scenarios::Scenario& scenario, const models::Model& model) {
     const strategies::Training& training = scenario.plan.training;
-    return models::causal_attention_flops(model, training.global_batch, training.seq, training.decoder_seq) / 2;
+    return models::causal_attention_flops(model, training.global_batch, training.seq, training.decoder_seq,
+                                          training.document_length) /
+           2;
 }
 
 /// Of forward, gradients of inputs and gradients of weights, as much work each, frozen weights have two.
@@ -47,9 +49,9 @@ double trained_share(const strategies::Training& training) { return training.lor
 /// 8TP/(nX), whose X counts the forward pass twice, recomputed or not (SC'21, equation 3). P: active parameters.
 double end_to_end_seconds(const scenarios::Scenario& scenario, const models::Model& model, double gpu_seconds) {
     const strategies::Training& training = scenario.plan.training;
-    const double x =
-        models::hardware_flops_full_recompute(model, training.global_batch, training.seq, training.decoder_seq) /
-        gpu_seconds;
+    const double x = models::hardware_flops_full_recompute(model, training.global_batch, training.seq,
+                                                           training.decoder_seq, training.document_length) /
+                     gpu_seconds;
     const double parameters = static_cast<double>(models::active_parameters(model));
     return 8 * scenario.outputs.token_budget * parameters / (scenario.plan.ranks() * x);
 }
@@ -61,7 +63,8 @@ Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::
     const models::Model model = strategies::model_of(scenario.plan);
     const double examples = scenario.plan.examples();
     const double gpu_seconds = step_time_s * scenario.plan.ranks();
-    const double all = models::model_flops(model, training.global_batch, training.seq, training.decoder_seq);
+    const double all =
+        models::model_flops(model, training.global_batch, training.seq, training.decoder_seq, training.document_length);
     const double model_flops = all * trained_share(training);
     Rates r;
     r.tokens_per_s = examples / step_time_s;

@@ -15,6 +15,7 @@
 #include "strategies/model_rules.hpp"
 #include "strategies/optimizer_groups.hpp"
 #include "strategies/optimizers.hpp"
+#include "strategies/packed_documents.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/replica_batches.hpp"
@@ -405,6 +406,7 @@ void validate(const Plan& plan) {
     check_replica_counts(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
+    check_documents(plan);
     check_tensor_grid(plan);
     check_model_division(plan);
     check_tensor(plan);

@@ -93,6 +93,9 @@ struct Training {
     std::uint32_t seq = 0;  ///< seq-length; beside a decoder encoder-seq-length
     std::uint32_t decoder_seq =
         0;  ///< decoder-seq-length: of what is decoded, or of a text beside an image; 0: one stack
+    /// Tokens of each of the documents that are packed into a sequence, among which alone attention runs; 0: a sequence
+    /// is one document.
+    std::uint32_t document_length = 0;
     std::uint32_t micro_batch = 1;   ///< micro-batch-size, sequences per rank
     std::uint32_t global_batch = 0;  ///< global-batch-size, sequences per step
     Precision precision;
@@ -159,6 +162,10 @@ struct Training {
     [[nodiscard]] std::uint32_t seq_of(models::Sequence sequence) const {
         if (sequence == models::Sequence::pooled) return 1;
         return sequence == models::Sequence::decoded ? decoder_seq : seq;
+    }
+    /// Of a sequence.
+    [[nodiscard]] std::uint32_t documents() const {
+        return document_length > 0 && document_length < seq ? seq / document_length : 1;
     }
     /// Tokens of a step, of both sequences where there are two.
     [[nodiscard]] double tokens() const {

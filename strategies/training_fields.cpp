@@ -67,6 +67,10 @@ constexpr std::array of_training{
                 "in CLIP.",
         .when_absent = "none: a model of one stack",
         .others = {megatron("decoder_seq_length")}}),
+    field<&Training::document_length>({.name = "document_length", .min = 0, .max = max_seq,
+        .help = "Tokens of each of the documents that are packed into a sequence, among which alone attention runs; of "
+                "documents of several lengths the sum of their squares over their sum. 0: a sequence is one.",
+        .origin = "NeMo (packed_sequence); torchtune (packed); Megatron-LM (reset_attention_mask)"}),
     field<&Training::micro_batch>({.name = "micro_batch_size", .min = 1, .max = max_batch,
         .help = "Sequences of a rank's forward pass.",
         .others = {deepspeed("train_micro_batch_size_per_gpu")}}),

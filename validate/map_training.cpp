@@ -9,6 +9,7 @@
 #include "hardware/compute_capability.hpp"
 #include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"
+#include "validate/nemo_recipes.hpp"
 #include "validate/published.hpp"
 #include "validate/recipes.hpp"
 
@@ -220,6 +221,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.fp32_residual_connection = training.fp32_activation_function =
         widens_activations(row, software) && kernels::size_of(training.precision.compute) == 2;
     map_adapters(training, row);
+    training.document_length = document_length_of_recipe(row, training.seq);
     map_optimizer(row, training);
     training.fp8_recipe = map_fp8_recipe(row);
     training.fp8_attention = recipe_narrows_attention(row);

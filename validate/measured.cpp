@@ -134,13 +134,14 @@ struct Step {
 
     [[nodiscard]] double model_flops() const {
         return models::model_flops(models::build(plan.model), plan.training.global_batch, plan.training.seq,
-                                   plan.training.decoder_seq);
+                                   plan.training.decoder_seq, plan.training.document_length);
     }
     [[nodiscard]] bool recomputed() const { return plan.strategy.recompute == strategies::Recompute::full; }
     [[nodiscard]] double hardware_flops() const {
         if (!recomputed()) return model_flops();
         return models::hardware_flops_full_recompute(models::build(plan.model), plan.training.global_batch,
-                                                     plan.training.seq, plan.training.decoder_seq);
+                                                     plan.training.seq, plan.training.decoder_seq,
+                                                     plan.training.document_length);
     }
 };
 

@@ -1,8 +1,10 @@
 #include "validate/nemo_recipes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
+#include "validate/map_row.hpp"
 #include "validate/recipes.hpp"
 
 namespace orrery::validate {
@@ -48,6 +50,35 @@ bool bridge_overlaps(const Row& row) {
     return model.starts_with("llama3") || (model.starts_with("qwen3") && row.words("gpu") != "h100");
 }
 
+/// NeMo-Framework-Launcher, examples/README.md, 24.03 to 24.07, and NeMo's tables of v2.0.0 and v2.1.0: "we use
+/// SQuAD-v1.1 dataset, and the inputs are packed to 4096 tokens". dgxc-benchmarking: llama3/finetuning (v25.02) runs
+/// NeMo's finetune_recipe in performance_mode, which packs SQuAD; its later launches of Megatron-Bridge say so too
+/// (llama3/finetune/launch.sh, v26.02: --task lora --data squad_packed). Megatron-Bridge's own tables: adapters alone,
+/// whose printed FLOPs are those that it counts beside packed SQuAD (training/utils/flop_utils.py, v0.5.0); those of
+/// its SFT are of whole sequences, and its launcher takes mock data where it is told none.
+bool packs_squad(const Row& row) {
+    const bool adapters = trains_adapters(row);
+    if (of_megatron_bridge(row)) return adapters;
+    return (of_launcher(row) || of_dgxc(row)) && (adapters || contains(row.words("switches.task"), "sft"));
+}
+
+/// Of the documents of SQuAD in a sequence the sum of their squares over their sum, as NVIDIA has both for rows of
+/// Llama 3 70B (dgxc-benchmarking v26.02, common/parse_train_timing_mbridge.sh: avg_seqlen2, avg_tokens;
+/// Megatron-Bridge, pull request 2416); 0: not known. Llama 2's shorter words are not told apart.
+double length_in_squad(std::uint32_t seq) {
+    if (seq == 4096) return 842603.0 / 4096;
+    return seq == 2048 ? 488991.0 / 2030 : 0;
+}
+
+/// In ratio.
+std::uint32_t nearest_divisor(double value, std::uint32_t of) {
+    const auto ratio = [&](std::uint32_t divisor) { return std::abs(std::log(divisor / value)); };
+    std::uint32_t nearest = of;
+    for (std::uint32_t divisor = 1; divisor < of; ++divisor)
+        if (of % divisor == 0 && ratio(divisor) < ratio(nearest)) nearest = divisor;
+    return nearest;
+}
+
 }  // namespace
 
 /// launcher_scripts/conf/config.yaml, 24.01 to 24.07: "NVTE_FUSED_ATTN: 0 # Disable cudnn FA until we've tested it
@@ -72,6 +103,11 @@ bool recipe_overlaps_tensor(const Row& row) {
     if (contains(row.words("precision"), "fp4")) return false;  // Megatron-Bridge's scripts switch it off there
     if (of_megatron_bridge(row)) return bridge_overlaps(row);
     return of_launcher(row) ? launcher_overlaps(row) : of_dgxc(row) && dgxc_overlaps(row);
+}
+
+std::uint32_t document_length_of_recipe(const Row& row, std::uint32_t seq) {
+    const double length = length_in_squad(seq);
+    return length > 0 && packs_squad(row) ? nearest_divisor(length, seq) : 0;
 }
 
 }  // namespace orrery::validate

@@ -130,6 +130,7 @@ constexpr std::array table{
     FieldRule{"strategy", "placement", never},
     FieldRule{"strategy", "placement_file", never},
     FieldRule{"training", "decoder_seq", "stated, or of Megatron-LM's T5 128 (map_training.cpp)"},
+    FieldRule{"training", "document_length", "SQuAD's where NVIDIA's scripts pack it (nemo_recipes.cpp)"},
     FieldRule{"training", "micro_batch_size", "stated, or derived from accumulation and memory (map_training.cpp)"},
     FieldRule{"training", "global_batch_size", "stated, or derived from micro-batches (map_training.cpp)"},
     FieldRule{"training", "precision", of_words},

@@ -5,6 +5,8 @@ namespace orrery::doors {
 namespace {
 
 constexpr std::string_view estimate = "compare with a measurement before you rely on the difference";
+constexpr std::string_view packed =
+    "attention is timed over whole sequences, not within packed documents, whose length is not said";
 constexpr std::string_view gpt = "give the configuration of a GPT or Llama";
 
 // clang-format off
@@ -72,6 +74,11 @@ constexpr Row rows[] = {
     // The work of a step.
     key("model.micro_batch_size"), key("model.global_batch_size"), rule("model.encoder_seq_length"),
     rule("model.data.seq_length"),
+    noted("model.data.packed_sequence", packed, "--set training.document_length=N"),
+    noted("model.data.train_ds.packed_sequence", packed, "--set training.document_length=N"),
+    noted("model.data.packed_sequence_specs.*", packed, "--set training.document_length=N"),
+    noted("model.data.reset_attention_mask", packed, "--set training.document_length=N"),
+    noted("model.reset_attention_mask", packed, "--set training.document_length=N"),
     noted("model.rampup_batch_size", "the step is one of the full batch",
         "--set training.global_batch_size=N for another phase"),
     rule("model.fp8"), key("model.fp8_recipe"), harmless("model.fp8_e4m3"), harmless("model.fp8_hybrid"),

@@ -31,6 +31,8 @@ constexpr Row rows[] = {
     noted("apply_residual_connection_post_layernorm", "the order of norms is timed as before attention and MLP",
         estimate, none),
     rule("window_size", any), rule("window_attn_skip_freq"),
+    noted("reset_attention_mask", "attention is timed over whole sequences, not within documents, whose length no "
+        "argument says", "--set training.document_length=N", none),
     noted("sliding_window", "attention is timed over the whole sequence", estimate, any),
     noted("softmax_type", "the softmax is timed as the usual one", estimate, one, "vanilla"),
     key_switch("fp32_residual_connection"),

@@ -59,7 +59,7 @@ constexpr Row rows[] = {
     value("tiktoken_special_tokens"), off("tokenizer_hf_no_use_fast"), off("tokenizer_hf_no_include_special_tokens"),
     off("trust_remote_code"), value("data_impl"), value("dataloader_type"), value("num_workers"),
     value("valid_num_workers"), off("mock_data"), off("mmap_warmup"), off("no_mmap_bin_files"),
-    off("reset_position_ids"), off("reset_attention_mask"), off("eod_mask_loss"),
+    off("reset_position_ids"), off("eod_mask_loss"),
     off("no_create_attention_mask_in_dataloader"), value("num_dataset_builder_threads"), off("no_data_sharding"),
     off("use_dataset_only"), values("train_weighted_split_paths_path"), values("valid_weighted_split_paths_path"),
     values("test_weighted_split_paths_path"), values("train_weighted_split_paths"),

@@ -94,10 +94,11 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
     const Plan& plan = stream.plan;
     const auto tensor = stream.tensor;
     const Dtype dtype = activation_dtype(plan);
+    const std::uint32_t documents = plan.training.documents();
     return {dtype,
-            plan.training.micro_batch / stream.grid.token_parts(),
-            stream.seq(),
-            plan.rank_seq(op.cross ? stream.second_sequence : stream.sequence),
+            plan.training.micro_batch / stream.grid.token_parts() * documents,
+            static_cast<std::uint32_t>(stream.seq()) / documents,
+            plan.rank_seq(op.cross ? stream.second_sequence : stream.sequence) / documents,
             static_cast<std::uint32_t>(op.heads / tensor),
             static_cast<std::uint32_t>(std::max<std::uint64_t>(1, op.kv_heads / tensor)),
             static_cast<std::uint32_t>(op.head_dim),

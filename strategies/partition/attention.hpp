@@ -10,9 +10,9 @@ namespace orrery::strategies {
 
 struct AttentionShape {
     kernels::Dtype dtype;
-    std::uint32_t batch;
-    std::uint32_t seq;   ///< tokens of a sequence that this rank holds
-    std::uint32_t keys;  ///< of the sequence that queries see: another one's in cross attention
+    std::uint32_t batch;  ///< sequences; or, of each, its documents, which lie one behind the other as sequences do
+    std::uint32_t seq;    ///< tokens of a sequence that this rank holds, or of a document
+    std::uint32_t keys;   ///< of the sequence that queries see: another one's in cross attention
     std::uint32_t heads, kv_heads;
     std::uint32_t head_dim;   ///< of queries and keys
     std::uint32_t value_dim;  ///< of values and results

@@ -184,6 +184,14 @@ TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
     EXPECT_TRUE(says(read, Verdict::unknown, "--num-lairs"));
 }
 
+/// No argument says how long documents are, and none is made up.
+TEST(Megatron, SaysThatDocumentsAreTimedAsWholeSequences) {
+    const Imported read = with("--reset-attention-mask");
+    EXPECT_FALSE(read.refused()) << refusals(read);
+    EXPECT_TRUE(says(read, Verdict::not_modelled, "--reset-attention-mask"));
+    EXPECT_EQ(at(read, "/training/document_length"), nullptr);
+}
+
 TEST(Megatron, SaysAllThatIsWrongAtOnce) {
     const Imported read = of_arguments(
         "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size two "

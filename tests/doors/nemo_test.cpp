@@ -58,6 +58,17 @@ TEST(NeMo, ReadsLlamasWords) {
     EXPECT_EQ(at(job, "/training/precision"), "fp8");
 }
 
+/// Where sequences are packed the file does not say of what.
+TEST(NeMo, SaysThatPackedDocumentsAreTimedAsWholeSequences) {
+    const Imported packed = read(small + "  data: {train_ds: {packed_sequence: true}}\n");
+    EXPECT_FALSE(packed.refused()) << refusals(packed);
+    EXPECT_TRUE(says(packed, Verdict::not_modelled, "/model/data/train_ds/packed_sequence"));
+    EXPECT_EQ(at(packed, "/training/document_length"), nullptr);
+    const Imported whole = read(small + "  data: {train_ds: {packed_sequence: false}, reset_attention_mask: false}\n");
+    EXPECT_FALSE(says(whole, Verdict::not_modelled, "/model/data/train_ds/packed_sequence"));
+    EXPECT_FALSE(says(whole, Verdict::not_modelled, "/model/data/reset_attention_mask"));
+}
+
 TEST(NeMo, NamesKeysByTheirPointers) {
     const Imported job = read(small + "  context_parallel_size: two\n  sharp: true\n  made_up: 3\n  hidden: 1\n");
     EXPECT_TRUE(says(job, Verdict::refused, "/model/context_parallel_size")) << refusals(job);

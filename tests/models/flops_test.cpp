@@ -39,6 +39,25 @@ TEST(Flops, GroupedGatedModelByHand) {
                 tolerance);
 }
 
+/// Packed into a sequence they count as the sequences that they would be.
+TEST(Flops, DocumentsCountAsShorterSequences) {
+    ModelSpec window = find("llama3-8b");
+    window.attention_window = 100;
+    for (const ModelSpec& spec : {find("llama3-8b"), find("bert-large"), window}) {
+        const Model model = build(spec);
+        EXPECT_NEAR(model_flops(model, 4, 512, 0, 128) / model_flops(model, 16, 128), 1.0, tolerance) << spec.name;
+        EXPECT_NEAR(
+            hardware_flops_full_recompute(model, 4, 512, 0, 128) / hardware_flops_full_recompute(model, 16, 128), 1.0,
+            tolerance);
+        EXPECT_EQ(model_flops(model, 4, 512, 0, 512), model_flops(model, 4, 512));
+    }
+    const Model model = build(window);
+    EXPECT_NEAR(causal_attention_flops(model, 4, 512, 0, 128) / causal_attention_flops(model, 16, 128, 0), 1.0,
+                tolerance);
+    EXPECT_EQ(model_flops(model, 4, 512, 0, 64), model_flops(build(find("llama3-8b")), 4, 512, 0, 64))
+        << "a window that holds documents is none";
+}
+
 TEST(Flops, BertCountsItsHeadsDenseLayer) {
     const Model model = build(find("bert-large"));
     const double h = 1024, s = 512;

@@ -30,6 +30,7 @@ struct Heads {
     std::size_t heads = 1, kv_heads = 1;
     bool causal = true;
     std::size_t window = 0;
+    std::size_t document = 0;  ///< each run of so many tokens sees itself alone; 0: all do
     /// Added to the score of query i and key j: an element of row bucket(j - i); null: nothing is. [buckets, heads]
     M bias = nullptr;
     std::function<std::size_t(std::ptrdiff_t)> bucket = nullptr;

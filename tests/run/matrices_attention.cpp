@@ -73,9 +73,13 @@ struct Shape {
     [[nodiscard]] std::size_t value(std::size_t j, std::size_t h) const { return j * v->cols + kv(h) * value_dim; }
     [[nodiscard]] std::size_t result(std::size_t i, std::size_t h) const { return i * y->cols + h * value_dim; }
     [[nodiscard]] std::size_t first(std::size_t i) const {
-        return of.window == 0 || i < of.window ? 0 : i + 1 - of.window;
+        const std::size_t of_window = of.window == 0 || i < of.window ? 0 : i + 1 - of.window;
+        return of.document == 0 ? of_window : std::max(of_window, i - i % of.document);
     }
-    [[nodiscard]] std::size_t last(std::size_t i) const { return of.causal ? i + 1 : k->rows; }
+    [[nodiscard]] std::size_t last(std::size_t i) const {
+        if (of.causal) return i + 1;
+        return of.document == 0 ? k->rows : i - i % of.document + of.document;
+    }
     [[nodiscard]] std::size_t bias(std::size_t i, std::size_t j, std::size_t h) const {
         return of.bucket(static_cast<std::ptrdiff_t>(j) - static_cast<std::ptrdiff_t>(i)) * of.heads + h;
     }

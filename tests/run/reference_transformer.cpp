@@ -134,9 +134,10 @@ M Transformer::block(Tape& tape, const M& x, std::uint32_t layer) {
 
 void Transformer::drop_scores(Heads& heads, std::size_t seq) {
     if (spec_.dropout == 0 || spec_.hidden_dropout_alone) return;
-    const std::size_t before = first_token_ * spec_.heads * seq;  // of the sequences before
+    const std::size_t length = heads.document > 0 ? heads.document : seq, all = spec_.heads, first = first_token_;
     heads.factor = [=, mask = next_mask(dropouts_)](std::size_t head, std::size_t query, std::size_t key) {
-        return mask(before + (head * seq + query) * seq + key);
+        const std::size_t document = (first + query) / length;
+        return mask(((document * all + head) * length + query % length) * length + key % length);
     };
 }
 
@@ -160,7 +161,8 @@ M Transformer::attention(Tape& tape, const M& x, std::uint32_t layer, const std:
         q = tape.rope(q, spec_.heads, spec_.head_dim);
         k = tape.rope(k, spec_.kv_heads, spec_.head_dim);
     }
-    Heads heads{spec_.heads, spec_.kv_heads, spec_.causal, spec_.has_window(layer) ? spec_.attention_window : 0};
+    Heads heads{spec_.heads, spec_.kv_heads, spec_.causal, spec_.has_window(layer) ? spec_.attention_window : 0,
+                plan_.training.document_length};
     drop_scores(heads, x->rows);
     return tape.attention(q, k, tape.columns(packed, queries + keys, keys), heads);
 }
@@ -191,7 +193,7 @@ M Transformer::latent_attention(Tape& tape, const M& x, const std::string& at) {
     for (std::size_t r = 0; r < x->rows; ++r) repeated.insert(repeated.end(), heads, static_cast<std::int32_t>(r));
     const M own = tape.in_rows_of(tape.columns(kv, 0, heads * plain()), plain());
     const M k = tape.in_rows_of(tape.beside(own, tape.rows_of(shared, repeated)), heads * spec_.head_dim);
-    Heads of{heads, heads, spec_.causal};
+    Heads of{heads, heads, spec_.causal, 0, plan_.training.document_length};
     drop_scores(of, x->rows);
     return tape.attention(rotated_part(tape, q, heads), k, tape.columns(kv, heads * plain(), heads * spec_.v_head_dim),
                           of);

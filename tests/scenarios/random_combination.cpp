@@ -231,6 +231,11 @@ void any_key(Dice& dice, json& s) {
     if (key.name.starts_with("offload_") && dice.coin()) of_plan["optimizer_cpu_offload"] = true;
     if (key.name == "powersgd_rank") of_plan.update({{"compression", "powersgd"}, {"sharding", "none"}});
     if (key.name.starts_with("compression_")) of_plan["compression"] = "by_ratio";
+    if (key.name == "document_length" && dice.coin()) {
+        s["training"]["document_length"] = of(s["training"], "seq_length") / dice.one_of<std::uint32_t>({2, 4, 8});
+        s["training"]["fused_attention"] = true;
+        of_plan["context"] = 1;
+    }
     if (key.name == "compression_passes") of_plan["compression_ratio"] = 4;
     if ((key.name.starts_with("zero_") || key.name.starts_with("fsdp_")) && dice.coin()) of_plan["sharding"] = "zero3";
 }

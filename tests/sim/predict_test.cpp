@@ -106,6 +106,21 @@ TEST(Predict, AnEncoderDecodersRatesCountBothSequences) {
               predict(replayed, profiles(), {.advice = false}).step_time_s);
 }
 
+TEST(Predict, DocumentsTakeLessTimeAndCountLess) {
+    scenarios::Scenario scenario = small_scenario();
+    scenario.plan.training.fused_attention = scenario.plan.training.cuda_graph = true;
+    scenario.plan.training.seq = scenario.plan.model.max_positions = 4096;
+    const Prediction whole = predict(scenario, profiles(), {.advice = false});
+    const strategies::Training& training = scenario.plan.training;
+    const std::uint32_t length = scenario.plan.training.document_length = training.seq / 8;
+    const Prediction packed = predict(scenario, profiles(), {.advice = false});
+    EXPECT_LT(packed.step_time_s, whole.step_time_s);
+    const double all =
+        models::model_flops(models::build(scenario.plan.model), training.global_batch, training.seq, 0, length);
+    EXPECT_NEAR(packed.model_flops_per_gpu * packed.gpus * packed.step_time_s / all, 1, 1e-12);
+    EXPECT_LT(packed.hardware_flops_per_gpu * packed.step_time_s, whole.hardware_flops_per_gpu * whole.step_time_s);
+}
+
 TEST(Predict, AScanIsMarkedAsDerived) {
     scenarios::Scenario scenario = shipped("nemotron-h-56b-superpod-h100");
     scenario.plan.model.layer_pattern = "M-M*";

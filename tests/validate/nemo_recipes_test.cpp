@@ -1,9 +1,11 @@
-// What NVIDIA's launch scripts set: whose attention, and whether tensor ranks' exchanges run beside products.
+// What NVIDIA's launch scripts set: whose attention, whether tensor ranks' exchanges run beside products, and what is
+// packed into sequences.
 #include "validate/nemo_recipes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/validate/sample.hpp"
 #include "validate/map_row.hpp"
@@ -85,6 +87,46 @@ TEST(NemoRecipes, MoveTokensOfExpertsByKernelsOfTheirOwnSinceNeMo2) {
     EXPECT_FALSE(fuses(dgxc("v25.02", "grok1/README_314b.md:66", "grok1-314b")));
     EXPECT_TRUE(fuses(dgxc("v25.05", "grok1/README.md:66", "grok1-314b")));
     EXPECT_TRUE(fuses(bridge("qwen3-30b-a3b", "GB200", "MXFP8")));
+}
+
+/// 842,603 tokens' squares in a sequence of 4,096: documents of 206 tokens in the mean, and 256 divide a sequence.
+TEST(NemoRecipes, PackSquadWhereTheyFineTune) {
+    const auto length = [](json fields, const char* task, std::uint32_t seq = 4096) {
+        fields["switches"]["task"] = task;
+        return document_length_of_recipe(row_of(fields), seq);
+    };
+    for (const char* task : {"SFT", "LoRA"}) {
+        EXPECT_EQ(length(launcher("24.03", "llama2-7b"), task), 256U);
+        EXPECT_EQ(length(dgxc("v25.02", "llama3/finetuning/README_70b.md:47", "llama3-70b"), task), 256U);
+        EXPECT_EQ(
+            length(of_table("NVIDIA/NeMo", "v2.1.0", "docs/source/performance/performance_summary.md:37", "llama2-7b"),
+                   task),
+            256U);
+        EXPECT_EQ(length(of_table("NVIDIA/Megatron-LM", "", "README.md:1", "llama3-70b"), task), 0U);
+    }
+    EXPECT_EQ(length(launcher("24.03", "llama2-7b"), "pretrain"), 0U);
+    EXPECT_EQ(length(bridge("llama3-70b", "H100", "FP8"), "LoRA"), 256U);
+    EXPECT_EQ(length(bridge("llama3-70b", "GB200", "BF16"), "LoRA", 2048), 256U);
+    EXPECT_EQ(length(bridge("llama3-70b", "H100", "FP8"), "SFT"), 0U) << "its data are mock";
+    EXPECT_EQ(length(launcher("24.03", "llama2-7b"), "SFT", 8192), 0U) << "nothing is published";
+}
+
+TEST(NemoRecipes, RowsOfFineTuningArePacked) {
+    std::size_t packed = 0;
+    for (const char* file : {"nvidia_nemo_docs", "nvidia_dgxc_benchmarking", "nvidia_megatron_bridge"})
+        for (const Row& row : load_rows("scenarios/validation/" + std::string(file) + ".json").rows) {
+            try {
+                const scenarios::Scenario scenario = map_row(row, [](const std::string&) { return true; });
+                const std::uint32_t length = scenario.plan.training.document_length;
+                const std::string task = row.words("switches.task");
+                if (task != "sft") {
+                    EXPECT_EQ(length, task == "lora" ? 256U : 0U) << row.id();
+                }
+                packed += length > 0 ? 1 : 0;
+            } catch (const Skip&) {
+            }
+        }
+    EXPECT_GT(packed, 25U);
 }
 
 /// Carried rows become plans with it, but where adapters are trained or there is one tensor rank.
