@@ -37,8 +37,8 @@ void add(const Kernel& kernel, double seconds, const Predictor& second, Compared
     }
 }
 
-std::string suffix(const GemmTable& table) {
-    return table.pass == kernels::GemmPass::forward ? "" : fmt::format(" {}", kernels::name(table.pass));
+std::string suffix(kernels::GemmPass pass) {
+    return pass == kernels::GemmPass::forward ? "" : fmt::format(" {}", kernels::name(pass));
 }
 
 }  // namespace
@@ -47,8 +47,14 @@ std::vector<ComparedSuite> compare_profiles(const Predictor& first, const Predic
     std::vector<ComparedSuite> out;
     const Profile& profile = first.profile();
     for (const auto& t : profile.gemm) {
-        ComparedSuite suite{fmt::format("gemm {}{}", kernels::name(t.dtype), suffix(t)), {}};
+        ComparedSuite suite{fmt::format("gemm {}{}", kernels::name(t.dtype), suffix(t.pass)), {}};
         for (const auto& p : t.points) add(kernels::Gemm{t.dtype, 1, p.m, p.n, p.k, t.pass}, p.seconds, second, suite);
+        finish(std::move(suite), out);
+    }
+    for (const auto& t : profile.batched_gemm) {
+        ComparedSuite suite{fmt::format("batched gemm {}{}", kernels::name(t.dtype), suffix(t.pass)), {}};
+        for (const auto& p : t.points)
+            add(kernels::Gemm{t.dtype, p.batch, p.m, p.n, p.k, t.pass}, p.seconds, second, suite);
         finish(std::move(suite), out);
     }
     for (const auto& t : profile.attention) {

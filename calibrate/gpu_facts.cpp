@@ -375,7 +375,10 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
          {0.9e-6, "s",
           "3.8 us a kernel in a stream against 2.9 us of execution (NVIDIA blog, Getting Started with CUDA Graphs, "
           "2019)"}},
-        {"graph_gap_seconds", {0.5e-6, "s", "3.4 us a kernel in a graph against 2.9 us of execution (the same blog)"}},
+        {"graph_gap_seconds",
+         {0.5e-6, "s",
+          "3.4 us a kernel in a graph against 2.9 us of execution (NVIDIA blog, Getting Started with CUDA Graphs, "
+          "2019)"}},
         {"launch_seconds", {hardware::launch_seconds(board.host), "s", std::string(hardware::launch_origin)}},
         {"collective_launch_seconds",
          {1.8e-6, "s", "two stream-event waits around the collective, each one kernel_gap_seconds"}},

@@ -20,7 +20,8 @@ double PowerLimit::clock(double rate) const {
 
 double PowerLimit::half_operations(const kernels::Kernel& kernel) const {
     const auto of = [&](const auto& any) {
-        return kernels::flops(any) * machine_.peak(kernels::Dtype::bf16) / machine_.peak(any.dtype);
+        const bool by_vectors = any.dtype == kernels::Dtype::fp32;
+        return kernels::flops(any) * (by_vectors ? 1 : machine_.peak(kernels::Dtype::bf16) / machine_.peak(any.dtype));
     };
     return std::visit(
         Overloaded{[&](const kernels::Gemm& gemm) { return of(gemm); },

@@ -19,8 +19,9 @@ public:
     [[nodiscard]] bool known() const { return sustained_clock_ > 0; }
     /// Clock over the highest, at most 1, of what computes `rate` operations a second in the mean (half_operations).
     [[nodiscard]] double clock(double rate) const;
-    /// Operations of a kernel as so many in 16 bits: those of a format with twice the peak draw half. 0 of kernels
-    /// other than products and attention.
+    /// Operations of a kernel as so many in 16 bits: those of a format with twice the peak on tensor cores draw half;
+    /// those of fp32, which run on the vector units at a fifteenth of the rate, are few and counted as they are. 0 of
+    /// kernels other than products and attention.
     [[nodiscard]] double half_operations(const kernels::Kernel& kernel) const;
     /// Seconds of a kernel at a clock: fused attention takes longer in proportion, and products run no faster than the
     /// best of their table does there: all of its rate at the highest clock, sustained_gemm of it at sustained_clock,

@@ -70,6 +70,7 @@ TEST(PowerLimit, NarrowFormatsDrawAsMuchAtTwiceTheRate) {
     const PowerLimit limit(predictor);
     EXPECT_NEAR(limit.half_operations(large), kernels::flops(large), 1);
     EXPECT_NEAR(limit.half_operations(Gemm{Dtype::fp8, 1, 4096, 2048, 2048}), kernels::flops(large) / 2, 1);
+    EXPECT_NEAR(limit.half_operations(Gemm{Dtype::fp32, 1, 4096, 2048, 2048}), kernels::flops(large), 1);
     EXPECT_EQ(limit.half_operations(Pointwise{PointwiseKind::add, Dtype::bf16, 64, 64}), 0);
 }
 

@@ -101,5 +101,25 @@ class Landed(unittest.TestCase):
         self.assertEqual(call(LAND, self.at / "absent.tar.gz").returncode, 2)
 
 
+class FrameworkKernels(unittest.TestCase):
+    """What PyTorch's kernels took on an H200 becomes a profile, which the imported one is held against."""
+
+    def test_the_imported_profile_is_compared_with_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "framework.json")
+            made = call(SOURCE / "tests/gpu/torch_profile", SOURCE / "tests/gpu/measured/h200-pytorch-kernels.json",
+                        SOURCE / "scenarios/profiles/h200.json", out)
+            self.assertEqual(made.returncode, 0, made.stderr)
+            compared = call(BUILD / "orrery", "calibrate", "compare", out, "h200", "--format", "csv")
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+        for suite in ("gemm bf16,", "gemm fp8,", "batched gemm bf16,", "attention,", "attention backward,", "add,"):
+            self.assertIn("\n" + suite, compared.stdout)
+
+    def test_other_files_are_refused(self):
+        refused = call(SOURCE / "tests/gpu/torch_profile", RUN, RUN, "unwritten.json")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("give what torch_kernels.py left", refused.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
