@@ -96,7 +96,7 @@ bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel) ==
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
              const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding,
-             std::uint32_t rank)
+             std::uint32_t rank, StepClock clock)
     : network_(network),
       folding_(folding),
       rank_(rank),
@@ -110,7 +110,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       looped_message_(looped_message_seconds(predictor.constant("launch_seconds"))),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     const double launch = predictor.constant("launch_seconds");
-    const KernelPrices prices(step, plan, gpu, predictor, network.gpus_per_node());
+    const KernelPrices prices(step, plan, gpu, predictor, network.gpus_per_node(), clock);
     for (const kernels::Kernel& kernel : step.kernels) {
         const KernelPrice price = prices.of(kernel);
         const Launches launches =

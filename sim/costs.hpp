@@ -18,6 +18,7 @@
 #include "sim/folding.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/host_cores.hpp"
+#include "sim/kernel_price.hpp"
 #include "sim/launches.hpp"
 #include "sim/network.hpp"
 #include "sim/node_drives.hpp"
@@ -119,10 +120,10 @@ public:
     /// Others run at the rate of the slowest of the ranks' boards, for which all wait: its mean, by the profile's
     /// board_spread. slowed: kernels beside a collective take longer (Beside, by the profile's overlap_slowdown).
     /// folding: of the step, where groups and their links are looked up; without it they are worked out. rank: one that
-    /// runs on the GPU, whose groups stand for those of all.
+    /// runs on the GPU, whose groups stand for those of all. clock: `highest` where `step` is a part of one.
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
           const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
-          const Folding* folding = nullptr, std::uint32_t rank = 0);
+          const Folding* folding = nullptr, std::uint32_t rank = 0, StepClock clock = StepClock::of_the_program);
 
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }

@@ -33,16 +33,20 @@ double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel wh
     return fused->backward ? rates.backward : rates.forward;
 }
 
-/// How often each of the step's kernels runs on a device, in all its programs together.
+/// How often each of the step's kernels runs on a device, in all its programs together; without the optimizer's, which
+/// run when a board has long forgotten the others.
 std::vector<std::uint64_t> kernel_counts(const strategies::StepProgram& step) {
     std::vector<std::uint64_t> kernels(step.kernels.size()), calls(step.blocks.size());
     const auto count = [&](const strategies::Op& op, std::uint64_t times) {
+        if (op.label.phase == strategies::Phase::optimizer) return;
         if (const auto* compute = std::get_if<strategies::Compute>(&op.what)) kernels[compute->kernel] += times;
     };
     for (const strategies::Program& program : step.programs)
-        for (const strategies::Op& op : program.ops) {
-            if (const auto* call = std::get_if<strategies::Call>(&op.what)) calls[call->block] += call->times;
-            count(op, 1);
+        for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+            const strategies::Op& op = program.ops[i];
+            const std::uint64_t times = program.rounds.times(i);
+            if (const auto* call = std::get_if<strategies::Call>(&op.what)) calls[call->block] += times * call->times;
+            count(op, times);
         }
     for (std::size_t block = 0; block < calls.size(); ++block)
         for (const strategies::Op& op : step.blocks[block].ops) count(op, calls[block]);
@@ -52,7 +56,7 @@ std::vector<std::uint64_t> kernel_counts(const strategies::StepProgram& step) {
 }  // namespace
 
 KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies::Plan& plan, const hardware::Gpu& gpu,
-                           const calibrate::Predictor& predictor, std::uint32_t gpus_per_node)
+                           const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, StepClock clock)
     : plan_(plan),
       predictor_(predictor),
       compute_capability_(gpu.compute_capability),
@@ -60,7 +64,7 @@ KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),
       caches_(step, predictor, std::min(gpus_per_node, step.mesh.ranks())),
       limit_(predictor),
-      clock_(limit_.known() ? step_clock(step) : 1) {}
+      clock_(limit_.known() && clock == StepClock::of_the_program ? step_clock(step) : 1) {}
 
 /// A lower clock takes longer for the same operations, whose rate then allows a higher one: what both agree on. Each
 /// round brings them closer by a factor of two and more.

@@ -31,12 +31,17 @@ struct KernelPrice {
     [[nodiscard]] std::string explain() const;
 };
 
+/// Of a GPU whose power is limited: what all of the program's kernels leave it, or what it has at most. Of a part of a
+/// step, whose mix is another than the whole's, only the highest says what kernels take at least.
+enum class StepClock : std::uint8_t { of_the_program, highest };
+
 /// The kernels of one step.
 class KernelPrices {
 public:
     /// gpus_per_node: of the cluster. Throws Error where the profile lacks what a kernel of the step needs.
     KernelPrices(const strategies::StepProgram& step, const strategies::Plan& plan, const hardware::Gpu& gpu,
-                 const calibrate::Predictor& predictor, std::uint32_t gpus_per_node);
+                 const calibrate::Predictor& predictor, std::uint32_t gpus_per_node,
+                 StepClock clock = StepClock::of_the_program);
 
     [[nodiscard]] KernelPrice of(const kernels::Kernel& kernel) const;
 

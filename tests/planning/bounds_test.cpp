@@ -86,6 +86,25 @@ TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
     EXPECT_GT(sum / static_cast<double>(count), 0.6) << "a bound that says nothing excludes nothing";
 }
 
+/// A bound is of parts of a step, whose operations alone would leave a GPU a lower clock than the whole step does.
+TEST(Bounds, OfGpusAtTheirPowerLimitStayBelowTheStep) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["model"] = {{"name", "gpt"},       {"num_hidden_layers", 8},    {"hidden_size", 8192},
+                         {"vocab_size", 51200}, {"num_attention_heads", 64}, {"max_position_embeddings", 2048}};
+    document["training"] = {{"seq_length", 2048}, {"global_batch_size", 32}, {"precision", "bf16"}};
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}};
+    document["strategy"] = {{"data", 1}};
+    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    LayerTables tables;
+    Bounds bounds(site, tables);
+    std::mt19937_64 random(first_seed);
+    for (const Drawn& drawn : draw(site, Space({site.gpus}), random)) {
+        const scenarios::Scenario scenario = site.under(drawn.strategy, drawn.micro_batch);
+        EXPECT_LE(bounds.of(scenario.plan).seconds, evaluate(scenario, sim::profiles()).step_s)
+            << documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump();
+    }
+}
+
 /// The slowest board of many is slower than that of few (sim/costs): what was worked out for many is no bound of few.
 TEST(Bounds, OfFewerRanksDoNotRestOnTimesOfMore) {
     nlohmann::json document = nlohmann::json::parse(small_document(first_seed));

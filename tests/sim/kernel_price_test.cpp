@@ -49,6 +49,44 @@ TEST_F(KernelPriceTest, AttentionIsOfThePlansKernel) {
     EXPECT_NEAR(older.seconds() / newest, 1 / older.attention_rate, 1e-12);
 }
 
+/// A layer of GPT-3 175B's width.
+strategies::Plan wide(std::uint32_t batch) {
+    strategies::Plan plan = small_scenario(R"({"model": {"hidden_size": 12288, "num_attention_heads": 96,
+        "num_hidden_layers": 4}, "training": {"seq_length": 2048, "fused_attention": true}})")
+                                .plan;
+    plan.training.global_batch = batch;
+    return plan;
+}
+
+TEST_F(KernelPriceTest, LargeStepsRunAtAClockThatPowerLeavesThem) {
+    const auto clock = [&](const strategies::Plan& plan, const char* gpu, StepClock of = StepClock::of_the_program) {
+        const strategies::StepProgram step = strategies::build(plan);
+        return KernelPrices(step, plan, topology::find_gpu(gpu), profiles().find(profile_), 8, of).clock();
+    };
+    const double large = clock(wide(64), "H100-SXM5-80GB");
+    EXPECT_GT(large, profiles().find(profile_).constant("sustained_clock")) << "a step is not all products";
+    EXPECT_LT(large, 0.95);
+    EXPECT_NEAR(clock(wide(256), "H100-SXM5-80GB"), large, 0.005) << "more micro-batches are nearly the same mix";
+    EXPECT_EQ(clock(wide(64), "H100-SXM5-80GB", StepClock::highest), 1);
+    profile_ = "a100";
+    EXPECT_EQ(clock(wide(64), "A100-SXM4-80GB"), 1) << "whose profile does not tell one";
+}
+
+TEST_F(KernelPriceTest, ALowerClockTakesAttentionAndTheFastestProductsLonger) {
+    plan_ = wide(64);
+    const Attention attention{.batch = 1, .seq = 8192, .heads = 16, .kv_heads = 16, .head_dim = 128};
+    const Gemm product{Dtype::bf16, 1, 8192, 8192, 8192};
+    const Pointwise add{PointwiseKind::add, Dtype::bf16, 8192, 8192};
+    const strategies::StepProgram step = strategies::build(plan_);
+    const auto& gpu = topology::find_gpu("H100-SXM5-80GB");
+    const auto& predictor = profiles().find(profile_);
+    const KernelPrices own(step, plan_, gpu, predictor, 8), highest(step, plan_, gpu, predictor, 8, StepClock::highest);
+    EXPECT_NEAR(own.of(attention).seconds() * own.clock(), highest.of(attention).seconds(), 1e-9);
+    EXPECT_GE(own.of(product).seconds(), highest.of(product).seconds());
+    EXPECT_EQ(own.of(add).seconds(), highest.of(add).seconds());
+    EXPECT_NE(own.of(attention).explain().find("the clock that the power limit leaves this step"), std::string::npos);
+}
+
 TEST_F(KernelPriceTest, WeightGradientsAreAddedToSumsOnTopOnHopper) {
     plan_.training.gradient_accumulation_fusion = true;
     const KernelPrice wgrad =
