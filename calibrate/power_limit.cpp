@@ -8,10 +8,23 @@
 
 namespace orrery::calibrate {
 
+namespace {
+
+/// best_half_rate(), of what the predictor knows: prices of many plans ask for it.
+double best_rate(const Predictor& predictor, const Machine& machine) {
+    double best = 0;
+    const auto& tables = predictor.profile().gemm;
+    for (std::size_t t = 0; t < tables.size(); ++t)
+        best = std::max(best, predictor.best_product_rate(t) * machine.half_flops / machine.peak(tables[t].dtype));
+    return best > 0 ? best : machine.half_flops;
+}
+
+}  // namespace
+
 PowerLimit::PowerLimit(const Predictor& predictor)
     : machine_(predictor.profile().constants),
       sustained_clock_(predictor.constant_or("sustained_clock", 0)),
-      sustained_rate_(predictor.constant("sustained_gemm") * best_half_rate(predictor.profile(), machine_)) {}
+      sustained_rate_(predictor.constant("sustained_gemm") * best_rate(predictor, machine_)) {}
 
 double PowerLimit::clock(double rate) const {
     if (!known() || rate <= 0) return 1;

@@ -422,10 +422,7 @@ void LinearSharder::account() {
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;
     piece_.input_bytes = piece_.weight_saved_bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
-    piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
-    // The joined loss forms its gradient where fp32 logits stand, and keeps them (partition/vocabulary).
-    if (op_.out == models::Dim::vocab && stream_.bytes == 4 && stream_.plan.training.cross_entropy_fusion)
-        piece_.working_bytes = rows_ * in * stream_.bytes;
+    piece_.working_bytes = rows_ * ((keeps_logits(stream_, op_) ? 0 : out) + in) * stream_.bytes;
 }
 
 void LinearSharder::shard() && {

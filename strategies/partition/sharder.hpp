@@ -142,6 +142,8 @@ void shard_linear(LayerStream& stream, const models::Linear& op);
 void shard_activation(LayerStream& stream, const models::Activation& op);
 void shard_embedding(LayerStream& stream, const models::Embedding& op);
 void shard_loss(LayerStream& stream, const models::Loss& op);
+/// Whether the layer's results are fp32 logits that a loss keeps, whose gradient takes their place.
+bool keeps_logits(const LayerStream& stream, const models::Linear& op);
 /// Of a classifier whose classes data ranks divide (class_split.cpp): all their examples, which each has logits of, and
 /// how many of so many classes are a rank's.
 bool divides_classes(const Plan& plan);

@@ -279,4 +279,8 @@ void shard_embedding(LayerStream& stream, const models::Embedding& op) { Embeddi
 /// The padded vocabulary is what runs, not the model's; classes are as many as there are.
 void shard_loss(LayerStream& stream, const models::Loss& op) { LossSharder(stream, op).shard(); }
 
+bool keeps_logits(const LayerStream& stream, const models::Linear& op) {
+    return op.out == models::Dim::vocab && stream.bytes == 4 && stream.plan.training.cross_entropy_fusion;
+}
+
 }  // namespace orrery::strategies

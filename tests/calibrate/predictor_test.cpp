@@ -133,6 +133,12 @@ TEST(PredictGemm, IsSlowerWhereRowsBeginBetweenWords) {
     EXPECT_EQ(longer({Dtype::fp16, 1, 1023, 1000, 512, weight_gradient}), 2);
     profile.constants["peak_single_flops"] = {10e12, "flop/s", "test"};
     EXPECT_EQ(longer({Dtype::fp32, 1, 1024, 1001, 513, forward}), 1) << "a word each";
+    EXPECT_EQ(longer({Dtype::bf16, 1, 1024, 1002, 512, forward}), 1) << "at words of four bytes";
+    const Gemm even{Dtype::bf16, 1, 1024, 1002, 512, forward};
+    const double before = Predictor(profile).kernel(even).seconds;
+    profile.constants["partly_aligned_gemm"] = {0.25, "1", "test"};
+    EXPECT_EQ(Predictor(profile).kernel(even).seconds, 4 * before) << "and not at 16";
+    EXPECT_EQ(longer({Dtype::bf16, 1, 1024, 1000, 512, forward}), 1);
 }
 
 /// On 108 multiprocessors, of which 12 are left to another kernel.

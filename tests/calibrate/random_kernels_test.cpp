@@ -72,9 +72,10 @@ TEST_P(RandomKernels, StayBelowThePeak) {
 TEST_P(RandomKernels, LargerProductsTakeLonger) {
     SCOPED_TRACE(seed);
     Random random(seed + 2);
-    // Rows of an odd number of elements take longer than the next longer ones (predictor_test).
+    // Rows that do not begin at 16 bytes take longer than the next longer ones (predictor_test).
     Profile aligned = profile_;
     aligned.constants.erase("unaligned_gemm");
+    aligned.constants.erase("partly_aligned_gemm");
     const Predictor predictor(aligned);
     double sum = 0;
     int count = 0;

@@ -162,12 +162,16 @@ void require_reduced(const BuiltCombination& of, std::size_t number) {
 
 /// PowerSGD: vectors leave as ever, and of each matrix factors, whose product takes its place.
 void require_factored(const BuiltCombination& of, const Program& program) {
+    const std::uint64_t ranks = of.step.mesh.group_size(replicas(of.plan, false).all);
     double numbers = 0;
     for (const Op& op : program.ops) {
         const std::string& name = of.step.names[op.label.name];
         if (const auto* collective = std::get_if<Collective>(&op.what);
-            collective != nullptr && name == "gradient reduction")
+            collective != nullptr && name == "gradient reduction") {
+            require(of.step.mesh.group_size(collective->group) == ranks,
+                    "vectors are summed with others than replicas");
             numbers += static_cast<double>(collective->bytes) / size_in_memory(of.plan.training.precision.grad_reduce);
+        }
         if (const auto* compute = std::get_if<strategies::Compute>(&op.what);
             compute != nullptr && name == "approximate gradients") {
             const auto& product = std::get<kernels::Gemm>(of.step.kernels[compute->kernel]);

@@ -93,7 +93,10 @@ void experts(Dice& dice, json& s) {
     strategy["sequence_parallel"] = tensor > 1;
     strategy["moe_token_dispatcher_type"] = dice.one_of<std::string>({"alltoall", "allgather", "flex"});
     if (dice.between(0, 3) == 0) strategy["overlap_moe_expert_parallel_comm"] = true;
-    if (dice.coin()) s["training"]["moe_expert_capacity_factor"] = dice.one_of({1.0, 1.25, 2.0});
+    if (dice.coin()) {
+        s["training"]["moe_expert_capacity_factor"] = dice.one_of({1.0, 1.25, 2.0});
+        if (dice.coin()) s["training"]["moe_pad_expert_input_to_capacity"] = true;
+    }
     if (dice.coin()) s["training"].erase("lora_rank");
 }
 
@@ -263,6 +266,7 @@ void blackwell(Dice& dice, json& s) {
     if (dice.coin()) s["training"]["fp8_recipe"] = dice.one_of<std::string>({"delayed", "blockwise", "mxfp8"});
     if (dice.coin()) s["training"]["num_layers_at_start_in_bf16"] = 1;
     if (s["training"].value("fp8_recipe", "") == "mxfp8") s["training"]["fp8_output_proj"] = dice.coin();
+    if (dice.coin()) s["training"].update({{"fp8_dot_product_attention", true}, {"fused_attention", true}});
 }
 
 /// The embedding, the loss or both count as a layer when layers are divided.
