@@ -387,7 +387,7 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
           "average slow-down of computation beside communication on A100, H100, MI210 and MI250 (Lee et al., "
           "arXiv 2507.03114)"}},
     };
-    if (board.compute_capability >= hardware::hopper && board.compute_capability < hardware::blackwell) {
+    if (hardware::is_hopper(board.compute_capability)) {
         out["unaligned_gemm"] = {118.0 / 764, "1", fmt::format("{}118 of 764 TFLOP/s with an odd one", hopper_rows)};
         out["partly_aligned_gemm"] = {236.0 / 764, "1",
                                       fmt::format("{}236 of 764 TFLOP/s with an even one", hopper_rows)};

@@ -37,8 +37,6 @@ constexpr AttentionRates flash_2_dropout{1 / 1.128, 1 / 1.059,
                                          "FlashAttention-2's kind on a GB10 (flash-attention, pull "
                                          "request 2439)"};
 
-bool is_hopper(int compute_capability) { return compute_capability >= hopper && compute_capability < blackwell; }
-
 AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) {
     return {rates.forward * share.forward, rates.backward * share.backward, share.origin};
 }

@@ -15,9 +15,7 @@ bool measured_as_trained(const calibrate::Profile& profile) {
 }
 
 /// A multiprocessor of Hopper holds one tile at a time.
-bool one_tile_at_a_time(int compute_capability) {
-    return compute_capability >= hardware::hopper && compute_capability < hardware::blackwell;
-}
+bool one_tile_at_a_time(int compute_capability) { return hardware::is_hopper(compute_capability); }
 
 }  // namespace
 

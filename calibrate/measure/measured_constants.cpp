@@ -162,15 +162,15 @@ void set_overheads(Constants& out, const LogContent& log) {
     const Record* launch = overhead(log, OverheadShape::Kind::launch);
     const Record* gap = overhead(log, OverheadShape::Kind::gap);
     set("launch_seconds", launch, 1, "host time of one launch from C++; a framework's own time comes on top");
-    std::optional<Record> bounded = gap == nullptr ? std::nullopt : std::optional(*gap);
     std::string origin = "twice a kernel minus one kernel of twice the size";
-    if (const double most = shortest_kernel(log) / 2; bounded && bounded->seconds > most) {
-        bounded->seconds = most;
+    Record least;
+    if (const double most = shortest_kernel(log) / 2; gap != nullptr && gap->seconds > most) {
+        least.seconds = most;
+        gap = &least;
         origin = "half of what the shortest kernel takes, one behind the other";
     }
-    const Record* between = bounded ? &*bounded : nullptr;
-    set("kernel_gap_seconds", between, 1, origin);
-    set("collective_launch_seconds", between, 2, "two waits between streams, each one kernel_gap_seconds");
+    set("kernel_gap_seconds", gap, 1, origin);
+    set("collective_launch_seconds", gap, 2, "two waits between streams, each one kernel_gap_seconds");
 }
 
 void set_overlap(Constants& out, const LogContent& log) {

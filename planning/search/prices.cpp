@@ -28,9 +28,8 @@ std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const s
 std::vector<sim::OpCost> Prices::on(std::uint32_t kind, const strategies::StepProgram& step,
                                     const strategies::Plan& plan) const {
     const sim::GpuKind& gpu = network_.kinds()[kind];
-    constexpr sim::StepClock least =
-        sim::StepClock::highest;  // `step` is a part, at whose own clock it may take longer
-    const sim::Costs costs(step, plan, gpu.gpu, *gpu.predictor, network_, true, nullptr, 0, least);
+    // `step` is a part, at whose own clock it may take longer than in the whole.
+    const sim::Costs costs(step, plan, gpu.gpu, *gpu.predictor, network_, true, nullptr, 0, sim::StepClock::highest);
     std::vector<sim::OpCost> all;
     for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i) all.push_back(costs.of(0, i));
     return all;
