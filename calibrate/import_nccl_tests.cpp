@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
-#include "calibrate/gemm_trend.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/predictor.hpp"
+#include "calibrate/scatter_settings.hpp"
 #include "documents/message.hpp"
 
 namespace orrery::calibrate {

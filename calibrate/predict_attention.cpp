@@ -10,19 +10,6 @@
 
 namespace orrery::calibrate {
 
-kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table) {
-    kernels::Attention shape{table.dtype.value_or(kernels::Dtype::bf16),
-                             table.backward,
-                             table.causal,
-                             p.batch,
-                             p.seq,
-                             p.heads,
-                             p.kv_heads,
-                             p.head_dim};
-    shape.dropout = table.dropout;
-    return shape;
-}
-
 namespace {
 
 /// The length of as many queries as keys, without a window, that has as many pairs: seq itself where it is so.
@@ -50,12 +37,13 @@ AttentionPredictor::AttentionPredictor(const Profile& profile)
       best_rate_(best_half_rate(profile, machine_)),
       profile_name_(profile.name) {
     for (const auto& table : profile.attention) {
-        Lookup& lookup = tables_.emplace_back(Lookup{&table, {}, {}});
+        Lookup& lookup = tables_.emplace_back(Lookup{&table, {}, {}, {}});
         for (const auto& p : table.points) {
             lookup.scatter.add(coordinates(shape_of(p, table)));
             const double roofline = attention_roofline(shape_of(p, table), machine_);
             lookup.ratio.push_back(static_cast<float>(std::log(p.seconds / roofline)));
         }
+        if (is_scattered(table)) lookup.kriging.emplace(table, machine_);
     }
 }
 
@@ -82,6 +70,14 @@ const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Atte
                 "set it to false, or name another profile");
 }
 
+/// Longer than any of its head width.
+bool AttentionPredictor::beyond(const Answer& found, const kernels::Attention& a) const {
+    const double length = square_length(a);
+    return found.weights.size() > 1 && std::ranges::none_of(found.lookup->table->points, [&](const AttentionPoint& p) {
+               return p.head_dim == a.head_dim && p.seq >= length;
+           });
+}
+
 AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& a) const {
     const Lookup& table = lookup(a);
     Answer out{&table, table.scatter.weights(coordinates(a)), 0, a.backward && !table.table->backward};
@@ -92,20 +88,25 @@ AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& 
     }
     kernels::Attention measured = a;
     measured.backward = table.table->backward;
-    out.seconds = attention_roofline(measured, machine_) * std::exp(ratio);
+    const bool measured_itself = out.weights.size() == 1;
+    if (!table.kriging || measured_itself) {
+        out.seconds = attention_roofline(measured, machine_) * std::exp(ratio);
+        out.outside = beyond(out, a);
+        return out;
+    }
+    measured.seq = std::max(1U, static_cast<std::uint32_t>(std::lround(square_length(a))));
+    measured.key_seq = measured.window = 0;
+    const auto found = table.kriging->at(measured, machine_);
+    out.seconds = found.seconds;
+    out.uncertainty = found.uncertainty;
+    out.outside = found.outside;
     return out;
 }
 
 Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     const Answer found = answer(a);
     const bool other_mask = found.lookup->table->causal != a.causal;
-    const double length = square_length(a);
-    const bool outside = found.weights.size() > 1 && [&] {
-        for (const auto& p : found.lookup->table->points)
-            if (p.head_dim == a.head_dim && p.seq >= length) return false;
-        return true;
-    }();
-    Estimate estimate{found.seconds, outside, found.half_width, found.half_width};
+    Estimate estimate{found.seconds, found.outside, std::hypot(found.uncertainty, found.half_width), found.half_width};
     if (other_mask) estimate.derived = "attention of one mask from the other";
     if (!a.plain()) estimate.derived = "attention of other lengths and windows from squares";
     if (a.dropout && !found.lookup->table->dropout) {

@@ -1,17 +1,17 @@
-// Fused attention times: measured time over roofline time, by nearest measured shapes.
+// Fused attention times: measured time over roofline time by nearest measured shapes, of published tables; of measured
+// ones around what their parts cost.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "calibrate/attention_trend.hpp"
 #include "calibrate/interpolate.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/roofline.hpp"
 
 namespace orrery::calibrate {
-
-/// The kernel that a row is the time of.
-kernels::Attention shape_of(const AttentionPoint& point, const AttentionTable& table);
 
 class AttentionPredictor {
 public:
@@ -27,6 +27,7 @@ private:
         const AttentionTable* table;
         Scatter<5> scatter;
         std::vector<float> ratio;
+        std::optional<AttentionScatter> kriging;  ///< of a measured table
     };
     struct Answer {
         const Lookup* lookup;
@@ -34,8 +35,11 @@ private:
         double seconds;  ///< of the pass and mask that the table measured
         bool derived;    ///< the backward pass from the forward pass
         double half_width = 0;
+        double uncertainty = 0;  ///< of the interpolation, relative, one standard deviation
+        bool outside = false;
     };
     [[nodiscard]] Answer answer(const kernels::Attention& attention) const;
+    [[nodiscard]] bool beyond(const Answer& found, const kernels::Attention& attention) const;
     [[nodiscard]] const Lookup& lookup(const kernels::Attention& attention) const;
 
     Machine machine_;

@@ -72,9 +72,9 @@ bool is_grid(const GemmTable& table, std::size_t cells) {
 
 std::string exact(double value) { return fmt::format("{}", value); }
 
-std::string scatter_text(const GemmTable& table) {
-    if (!table.scatter) return "";
-    const ScatterSettings& s = *table.scatter;
+std::string scatter_text(const std::optional<ScatterSettings>& settings) {
+    if (!settings) return "";
+    const ScatterSettings& s = *settings;
     return fmt::format(
         "\n    \"scatter\": {{\"points\": {}, \"length\": {}, \"step\": {}, \"noise\": {}, \"rough\": {},\n    "
         "\"trend\": {}}},",
@@ -87,7 +87,7 @@ std::string to_text(const GemmTable& table) {
     const bool forward = table.pass == kernels::GemmPass::forward;
     std::string out = fmt::format("{{\"dtype\": \"{}\", {}\"provenance\": {},{}\n    ", kernels::name(table.dtype),
                                   forward ? "" : fmt::format("\"pass\": \"{}\", ", kernels::name(table.pass)),
-                                  to_text(table.provenance), scatter_text(table));
+                                  to_text(table.provenance), scatter_text(table.scatter));
     const auto plain = [](std::uint32_t value) { return fmt::format("{}", value); };
     if (!is_grid(table, m.size() * n.size() * k.size())) {
         out += fmt::format("\"rows\": {{\"m\": {},\n    \"n\": {},\n    \"k\": {},\n",
@@ -138,12 +138,12 @@ std::string to_text(const ConvolutionTable& table) {
 std::string to_text(const AttentionTable& table) {
     const auto& points = table.points;
     return fmt::format(
-        "{{\"backward\": {}, \"causal\": {}, {}{}\"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"seq\": "
+        "{{\"backward\": {}, \"causal\": {}, {}{}\"provenance\": {},{}\n    \"rows\": {{\"batch\": {},\n    \"seq\": "
         "{},\n "
         "  "
         " \"heads\": {},\n    \"kv_heads\": {},\n    \"head_dim\": {},\n    \"us\": {}{}}}}}",
         table.backward, table.causal, table.dropout ? "\"dropout\": true, " : "", optional_dtype(table.dtype),
-        to_text(table.provenance), column(points, [](const auto& p) { return p.batch; }),
+        to_text(table.provenance), scatter_text(table.scatter), column(points, [](const auto& p) { return p.batch; }),
         column(points, [](const auto& p) { return p.seq; }), column(points, [](const auto& p) { return p.heads; }),
         column(points, [](const auto& p) { return p.kv_heads; }),
         column(points, [](const auto& p) { return p.head_dim; }),

@@ -27,11 +27,11 @@ struct GemmPoint {
     float seconds;
     float half_width = 0;
 };
-/// How a measured table of scattered shapes is interpolated (gemm_trend.hpp, kriging.hpp), as it was chosen when the
-/// profile was made: choosing takes longer than most predictions.
+/// How a measured table of scattered shapes is interpolated (scattered_times.hpp), as it was chosen when the profile
+/// was made: choosing takes longer than most predictions.
 struct ScatterSettings {
     std::size_t points = 0;     ///< that it was chosen for: another number, and it is chosen anew
-    std::vector<double> trend;  ///< GemmTrend's cost of each term; empty: around the roofline
+    std::vector<double> trend;  ///< cost of each part; empty: around the roofline
     double length = 0, step = 0, noise = 0;
     bool rough = true;
 };
@@ -66,8 +66,9 @@ struct AttentionTable {
     bool backward, causal;
     Provenance provenance;
     std::vector<AttentionPoint> points;
-    std::optional<kernels::Dtype> dtype = std::nullopt;  ///< none: 16 bits, whichever
-    bool dropout = false;                                ///< of kernels that draw one
+    std::optional<kernels::Dtype> dtype = std::nullopt;     ///< none: 16 bits, whichever
+    bool dropout = false;                                   ///< of kernels that draw one
+    std::optional<ScatterSettings> scatter = std::nullopt;  ///< of measured ones alone
 };
 
 /// dtype and pass are the table's.

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "calibrate/gemm_trend.hpp"
+#include "calibrate/cost_fit.hpp"
 #include "calibrate/profile_json.hpp"
 #include "calibrate/roofline.hpp"
 #include "kernels/operands.hpp"
@@ -163,15 +163,16 @@ void check_gemm(const Profile& profile) {
 }
 
 /// A covariance needs positive lengths; costs are never negative.
-void check_scatter(const Profile& profile) {
-    for (std::size_t t = 0; t < profile.gemm.size(); ++t) {
-        if (!profile.gemm[t].scatter) continue;
-        const ScatterSettings& s = *profile.gemm[t].scatter;
-        const std::string pointer = fmt::format("/gemm/{}/scatter", t);
+template <class Table>
+void check_scatter(const std::vector<Table>& tables, const char* section) {
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        if (!tables[t].scatter) continue;
+        const ScatterSettings& s = *tables[t].scatter;
+        const std::string pointer = fmt::format("/{}/{}/scatter", section, t);
         const bool settings =
             s.length > 0 && s.length < 1e3 && s.step >= 0 && s.step < 1e3 && s.noise >= 0 && s.noise < 1;
         const bool costs = std::ranges::all_of(s.trend, [](double cost) { return cost >= 0 && cost < 1e3; });
-        if (!settings || !costs || (!s.trend.empty() && s.trend.size() != GemmTrend::terms))
+        if (!settings || !costs || (!s.trend.empty() && s.trend.size() != cost_terms))
             fail(pointer, "holds settings that no interpolation has", "take \"scatter\" out: it is chosen anew");
     }
 }
@@ -350,7 +351,8 @@ void check_profile(const Profile& profile) {
     if (profile.name.empty()) fail("/name", "is empty", "give the profile a name");
     check_constants(profile);
     check_gemm(profile);
-    check_scatter(profile);
+    check_scatter(profile.gemm, "gemm");
+    check_scatter(profile.attention, "attention");
     check_batched_gemm(profile);
     check_attention(profile);
     check_convolution(profile);

@@ -133,7 +133,7 @@ ConvolutionTable convolution_table(const Value& node) {
 }
 
 AttentionTable attention_table(const Value& node) {
-    node.only({"backward", "causal", "dropout", "dtype", "provenance", "rows"});
+    node.only({"backward", "causal", "dropout", "dtype", "scatter", "provenance", "rows"});
     AttentionTable table{
         node.at("backward").boolean(), node.at("causal").boolean(), provenance(node.at("provenance")), {}};
     const Value rows = node.at("rows").only({"batch", "seq", "heads", "kv_heads", "head_dim", "us", "half_width"});
@@ -146,6 +146,7 @@ AttentionTable attention_table(const Value& node) {
     half_widths(rows, table.points);
     table.dtype = optional_dtype(node);
     table.dropout = node.has("dropout") && node.at("dropout").boolean();
+    if (node.has("scatter")) table.scatter = scatter_settings(node.at("scatter"));
     return table;
 }
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "calibrate/gemm_trend.hpp"
+#include "calibrate/scatter_settings.hpp"
 #include "calibrate/measure/measured_constants.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/profile_check.hpp"

@@ -122,7 +122,7 @@ bool good_enough(std::vector<double> errors) {
 }
 
 /// A machine whose roofline only sets a scale: peak and bandwidth from the table itself.
-Machine scale_of(const GemmTable& table) {
+Machine scale_of(const Bench& bench, const GemmTable& table) {
     double flops = 0, bytes = 0;
     for (const auto& p : table.points) {
         const Gemm gemm{table.dtype, 1, p.m, p.n, p.k};
@@ -130,13 +130,16 @@ Machine scale_of(const GemmTable& table) {
         bytes = std::max(bytes, kernels::bytes(gemm) / p.seconds);
     }
     const Constant peak{flops, "flop/s", "table"};
-    return Machine(
-        {{"peak_half_flops", peak}, {"peak_single_flops", peak}, {"memory_bytes_per_second", {bytes, "B/s", "table"}}});
+    std::map<std::string, Constant> constants{
+        {"peak_half_flops", peak}, {"peak_single_flops", peak}, {"memory_bytes_per_second", {bytes, "B/s", "table"}}};
+    if (!bench.is_cpu())
+        constants["multiprocessors"] = {static_cast<double>(bench.device->facts().multiprocessors), "1", "device"};
+    return Machine(constants);
 }
 
 /// The candidates with the widest prediction, one a region: a chosen one rules out its neighbours.
 std::vector<Subject> least_certain(const Bench& bench, const GemmTable& table, std::uint64_t seed) {
-    const Machine machine = scale_of(table);
+    const Machine machine = scale_of(bench, table);
     const GemmScatter scatter(table, machine);
     if (good_enough(scatter.leave_one_out())) return {};
     std::vector<std::pair<double, Gemm>> ranked;

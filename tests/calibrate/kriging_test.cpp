@@ -11,6 +11,7 @@
 
 #include "calibrate/gemm_trend.hpp"
 #include "calibrate/predictor.hpp"
+#include "calibrate/scatter_settings.hpp"
 #include "tests/calibrate/small_profile.hpp"
 
 namespace orrery::calibrate {
@@ -92,16 +93,22 @@ GemmTable blocked(std::size_t count) {
     return table;
 }
 
+CostTerms costs_of(const GemmTable& table) {
+    std::vector<CostTerms> parts;
+    for (const auto& p : table.points) parts.push_back(parts_of({table.dtype, 1, p.m, p.n, p.k}));
+    return fitted_costs(parts, seconds_of(table.points));
+}
+
 TEST(GemmTrend, FindsWhatTheTimeIsMadeOf) {
-    const GemmTrend trend(blocked(80));
+    const CostTerms costs = costs_of(blocked(80));
     for (const auto& p : blocked(120).points)
-        EXPECT_NEAR(trend.seconds({kernels::Dtype::fp32, 1, p.m, p.n, p.k}) / p.seconds, 1, 0.02);
+        EXPECT_NEAR(total_cost(parts_of({kernels::Dtype::fp32, 1, p.m, p.n, p.k}), costs) / p.seconds, 1, 0.02);
 }
 
 TEST(GemmTrend, ABatchPaysItsStartOnce) {
-    const GemmTrend trend(blocked(80));
-    const double one = trend.seconds({kernels::Dtype::fp32, 1, 64, 64, 64}),
-                 ten = trend.seconds({kernels::Dtype::fp32, 10, 64, 64, 64});
+    const CostTerms costs = costs_of(blocked(80));
+    const double one = total_cost(parts_of({kernels::Dtype::fp32, 1, 64, 64, 64}), costs),
+                 ten = total_cost(parts_of({kernels::Dtype::fp32, 10, 64, 64, 64}), costs);
     EXPECT_LT(ten, 10 * one);
     EXPECT_GT(ten, 5 * one);
 }
