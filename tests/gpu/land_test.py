@@ -100,6 +100,12 @@ class Landed(unittest.TestCase):
         self.assertIn("no summary.txt", refused.stderr)
         self.assertEqual(call(LAND, self.at / "absent.tar.gz").returncode, 2)
 
+    def test_calibrations_need_the_program_that_puts_them_together(self):
+        refused = call(LAND, self.at / "C.tar.gz", "--into", self.at / "unwritten")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("give --orrery", refused.stderr)
+        self.assertFalse((self.at / "unwritten").exists(), "nothing half-written")
+
 
 class FrameworkKernels(unittest.TestCase):
     """What PyTorch's kernels took on an H200 becomes a profile, which the imported one is held against."""
