@@ -6,7 +6,9 @@ endif()
 
 # Warnings and sanitizers shared by every target: link with orrery_options.
 add_library(orrery_options INTERFACE)
-set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+# Among sources compiled together, a variable may have the name of another source's function or constant.
+set(shadow $<IF:$<BOOL:${ORRERY_UNITY}>,$<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>,-Wshadow>)
+set(warnings -Wall -Wextra -Wpedantic ${shadow} -Wconversion -Wno-sign-conversion
              $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms of g++ 12 on std::string
              $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
 target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
@@ -34,7 +36,8 @@ if(ORRERY_SANITIZE)
 endif()
 
 # One library a folder: orrery_folder(NAME [READS common] SOURCES ... USES ...).
-# READS: which headers are read once (unity.cmake).
+# READS: which headers are read once (unity.cmake). Folders of `texts` read and write documents: for development and
+# tests, they are compiled more often than their speed is felt.
 function(orrery_folder name)
   cmake_parse_arguments(ARG "" "READS" "SOURCES;USES" ${ARGN})
   add_library(orrery_${name} STATIC ${ARG_SOURCES})
@@ -45,6 +48,9 @@ function(orrery_folder name)
   orrery_unite(orrery_${name})
   if(NOT ARG_READS)
     set(ARG_READS common)
+  endif()
+  if(ARG_READS STREQUAL "texts")
+    target_compile_options(orrery_${name} PRIVATE "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
   endif()
   orrery_read_once(orrery_${name} ${ARG_READS})
 endfunction()

@@ -42,7 +42,7 @@ function(orrery_group_sources)
   if(NOT arguments)
     return()
   endif()
-  execute_process(COMMAND ${ORRERY_PYTHON} ${PROJECT_SOURCE_DIR}/cmake/unity_groups.py 8 ${arguments}
+  execute_process(COMMAND ${ORRERY_PYTHON} ${PROJECT_SOURCE_DIR}/cmake/unity_groups.py 16 ${arguments}
                   OUTPUT_VARIABLE groups OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   foreach(path target group IN ZIP_LISTS paths owners groups)
     set_source_files_properties(${path} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${target}_${group})
@@ -50,10 +50,11 @@ function(orrery_group_sources)
 endfunction()
 
 # orrery_read_once(TARGET READERS): headers that most sources read, compiled once, by the first target among READERS
-# (common, commands or tests) that asks; flags within one of these groups are the same, others read `nothing` so.
+# (common, texts, commands or tests) that asks; flags within one of these groups are the same, others read `nothing` so.
 # A compiler cache keeps nothing that was compiled behind such a header, and is worth more.
 set(ORRERY_READ_BY_common <fmt/format.h> <nlohmann/json.hpp> <algorithm> <array> <filesystem> <functional> <map>
                           <memory> <optional> <span> <string> <tuple> <utility> <variant> <vector>)
+set(ORRERY_READ_BY_texts ${ORRERY_READ_BY_common})
 set(ORRERY_READ_BY_commands ${ORRERY_READ_BY_common} <CLI/CLI.hpp>)
 set(ORRERY_READ_BY_tests ${ORRERY_READ_BY_common} <gtest/gtest.h>)
 function(orrery_read_once target readers)

@@ -5,7 +5,8 @@
 
 Prints a number per source, in their order, separated by semicolons; "--" stands between targets. Sources of a target
 with the same number are a group of MOST at most, in which no name that is a file's own (it stands in an unnamed
-namespace, or is static) is used by another file. A file that cannot join another keeps a number of its own.
+namespace, or is static) is declared or called by another file. A local variable may have another file's name, so that
+-Wshadow has to leave out what is not local. A file that cannot join another keeps a number of its own.
 """
 
 import itertools
@@ -17,13 +18,15 @@ COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\
 DIRECTIVE = re.compile(r'^[ \t]*#(?:[^\n\\]|\\.|\\\n)*', re.MULTILINE)
 WORD = re.compile(r'[A-Za-z_]\w*')
 TYPE = re.compile(r'\b(?:struct|class|enum(?:\s+class)?|union|concept)\s+([A-Za-z_]\w*)')
+ENUMERATION = re.compile(r'\benum\s+class\s+(\w+)[^{;]*\{([^}]*)\}')
+ENUMERATORS = re.compile(r'using enum [\w:]*?(\w+)$')
 BROUGHT = re.compile(r'using\s+[\w:]+::(\w+)$')
 LOCAL = re.compile(r'(?:static|const|constexpr|using|namespace)\b')
-VALUE = re.compile(r'(?:inline\s+|static\s+)*(?:const|constexpr)\b')
 ALIAS = re.compile(r'\b(?:using|namespace)\s+([A-Za-z_]\w*)\s*=')
 CALLED = re.compile(r'([A-Za-z_][\w:]*)\s*\(')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include "([^"]+)"', re.MULTILINE)
-KEYWORDS = {'if', 'for', 'while', 'switch', 'return', 'sizeof', 'decltype', 'alignas', 'noexcept', 'requires'}
+KEYWORDS = {'if', 'for', 'while', 'switch', 'return', 'sizeof', 'decltype', 'alignas', 'noexcept', 'requires',
+            'static_assert'}
 TESTS = re.compile(r'(?:TYPED_|)TEST(?:_F|_P|)$|INSTANTIATE_\w+|BENCHMARK\w*')
 
 
@@ -82,25 +85,29 @@ class Text:
         self.opened = sorted(re.findall(r'^using namespace ([^;]+);', text, re.MULTILINE))
         self.includes = INCLUDE.findall(raw)
         text = DIRECTIVE.sub('', text)
+        self.enumerators = {name: set(re.findall(r'(\w+)\s*(?:=[^,]*)?(?:,|$)', values.strip()))
+                            for name, values in ENUMERATION.findall(text)}
+        self.opened_enumerations = []  # `using enum`: the name of the enumeration, the namespace that sees its names
         self.own = {}  # by name: its declaration and the namespace that sees it
-        self.declared, self.values = set(), set()
+        self.declared = set()
         for declaration, spaces in declarations(text):
             names = name_of(declaration)
             seen_from = '::'.join(filter(None, spaces))
+            if (found := ENUMERATORS.match(declaration)):
+                self.opened_enumerations.append((found[1], seen_from))
             self.declared |= {(seen_from, name) for name in names}
-            if VALUE.match(declaration):
-                self.values |= names
             if '' in spaces or LOCAL.match(declaration):
                 self.own |= dict.fromkeys(names, (declaration, seen_from))
-        # A member's name, or one that says its namespace, is nobody's own.
-        self.used = set(re.findall(r'(?<![\w.:>])[A-Za-z_]\w*', text)) | set(re.findall(r'[^-]>([A-Za-z_]\w*)', text))
+        # A member, or what says its namespace, is no call of another's function.
+        self.called = set(re.findall(r'(?<![\w.:>])([A-Za-z_]\w*)\s*[(<]', text))
 
 
 class Source:
     def __init__(self, path, root, headers):
         text = Text(path)
-        self.own, self.used, self.alone, self.opened = text.own, text.used, text.alone, text.opened
-        self.declared, self.values = set(), set()
+        self.own, self.called, self.alone, self.opened = text.own, text.called, text.alone, text.opened
+        self.declared = set()
+        enumerators = dict(text.enumerators)
         waiting, seen = text.includes, set()
         while waiting:
             name = waiting.pop()
@@ -111,17 +118,16 @@ class Source:
                 headers[name] = Text(root / name)
             waiting = waiting + headers[name].includes
             self.declared |= headers[name].declared
-            self.values |= headers[name].values
+            enumerators |= headers[name].enumerators
+        for name, space in text.opened_enumerations:
+            self.own |= dict.fromkeys(enumerators.get(name, ()), (f'using enum {name}', space))
 
     def hides_from(self, other):
-        if other.used & (self.values - other.values):  # its own variables would hide what another's headers bring
-            return True
         for name, (declaration, space) in self.own.items():
+            if declaration.startswith(('using', 'namespace')) and other.own.get(name) == (declaration, space):
+                continue  # the same alias
             around = [space.rsplit('::', up)[0] for up in range(space.count('::') + 1)] + ['']
-            if any((each, name) in other.declared for each in around):
-                return True
-            same = declaration.startswith(('using', 'namespace')) and other.own.get(name) == (declaration, space)
-            if name in other.used and not same:
+            if name in other.own or name in other.called or any((each, name) in other.declared for each in around):
                 return True
         return False
 
