@@ -2,6 +2,7 @@
 
 SCENARIO ?= scenarios/gpt3-175b-superpod-a100.json
 JOBS     ?= $(shell nproc)
+TESTS    ?= $(shell expr $(JOBS) + 2)
 SECONDS  ?= 60
 CASES    ?= 1000000
 FROM     ?= 0
@@ -31,7 +32,7 @@ build: setup ## build the release: orrery, orrery-device, which it starts, orrer
 test: setup-test ## build everything with warnings as errors and run every test
 	cmake --preset test
 	cmake --build --preset test --parallel $(JOBS)
-	ctest --preset test --parallel $(JOBS)
+	ctest --preset test --parallel $(TESTS)
 
 install: build ## install the release into PREFIX (/usr/local): programs, data, manual pages, completions
 	cmake --install build/release --prefix $(PREFIX) --strip

@@ -51,7 +51,8 @@ M Tape::convolution(const M& x, const M& w, const Windows& windows) {
         double* const row = y->value.data() + to * outputs;
         for (std::size_t c = 0; c < channels; ++c) {
             const double* const weights = turned.data() + (place * channels + c) * outputs;
-            for (std::size_t o = 0; o < outputs; ++o) row[o] += x->at(from, c) * weights[o];
+            const double value = x->at(from, c);
+            for (std::size_t o = 0; o < outputs; ++o) row[o] += value * weights[o];
         }
     });
     backward_.emplace_back([=] {

@@ -37,11 +37,12 @@ public:
         auto& [m, v] = moments_[name];
         m.resize(values.size());
         v.resize(values.size());
+        const double of_mean = 1 - std::pow(s_.b1, step + 1), of_square = 1 - std::pow(s_.b2, step + 1);
         for (std::size_t i = 0; i < m.size(); ++i) {
             const double g = factor * gradient[i];
             m[i] = s_.b1 * m[i] + (1 - s_.b1) * g;
             v[i] = s_.b2 * v[i] + (1 - s_.b2) * g * g;
-            const double mean = m[i] / (1 - std::pow(s_.b1, step + 1)), square = v[i] / (1 - std::pow(s_.b2, step + 1));
+            const double mean = m[i] / of_mean, square = v[i] / of_square;
             values[i] -= s_.rate * (mean / (std::sqrt(square) + s_.epsilon) + s_.decay * values[i]);
         }
     }
