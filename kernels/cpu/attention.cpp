@@ -98,7 +98,7 @@ Matrix block_of(const std::vector<float>& scores, bool transposed = false) {
 void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::size_t head, std::size_t first) {
     const std::size_t queries = std::min(query_block, s.seq - first), kv_head = head / s.group;
     const std::size_t seen = s.end_key(first, queries), start = s.first_block(first), at = s.query(batch, first, head);
-    std::vector<float> scores(query_block * key_block), largest(queries), total(queries);
+    std::vector<float> scores(queries * key_block), largest(queries), total(queries);
     std::vector<float> factors(s.dropped.any() ? scores.size() : 0);
     float* const o = memory[3] + s.output(batch, first, head);
     for (std::size_t j = start; j < seen; j += key_block) {
@@ -139,9 +139,9 @@ public:
           batch_(batch),
           kv_head_(kv_head),
           biases_(biases),
-          probabilities_(query_block * key_block),
-          gradients_(query_block * key_block),
-          factors_(s.dropped.any() ? query_block * key_block : 0),
+          probabilities_(std::min(query_block, s.seq) * key_block),
+          gradients_(probabilities_.size()),
+          factors_(s.dropped.any() ? probabilities_.size() : 0),
           delta_(s.group * s.seq) {
         for (std::size_t member = 0; member < s.group; ++member) {
             const std::size_t at = s.output(batch, 0, head(member));
