@@ -36,8 +36,10 @@ ScatteredShape described(const kernels::Attention& a, const Machine& machine, ke
 
 std::vector<ScatteredShape> shapes_of(const AttentionTable& table, const Machine& machine) {
     std::vector<ScatteredShape> shapes;
-    const kernels::Dtype dtype = table.dtype.value_or(kernels::Dtype::bf16);
-    for (const AttentionPoint& p : table.points) shapes.push_back(described(shape_of(p, table), machine, dtype));
+    for (const AttentionPoint& p : table.points) {
+        const kernels::Attention shape = shape_of(p, table);
+        shapes.push_back(described(shape, machine, shape.dtype));
+    }
     return shapes;
 }
 
@@ -54,8 +56,7 @@ CostTerms parts_of(const kernels::Attention& a, const Machine& machine) {
 }
 
 bool is_scattered(const AttentionTable& table) {
-    return table.points.size() >= 2 * cost_terms &&
-           std::ranges::any_of(table.points, [](const AttentionPoint& p) { return p.half_width > 0; });
+    return table.points.size() >= 2 * cost_terms && has_half_widths(table.points);
 }
 
 AttentionScatter::AttentionScatter(const AttentionTable& table, const Machine& machine)

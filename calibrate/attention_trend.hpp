@@ -2,8 +2,6 @@
 // around.
 #pragma once
 
-#include <vector>
-
 #include "calibrate/roofline.hpp"
 #include "calibrate/scattered_times.hpp"
 

@@ -66,8 +66,7 @@ CostTerms parts_of(const kernels::Gemm& g) {
 bool is_scattered(const GemmTable& table) {
     std::set<std::uint32_t> m, n, k;
     for (const GemmPoint& p : table.points) m.insert(p.m), n.insert(p.n), k.insert(p.k);
-    return 2 * table.points.size() <= m.size() * n.size() * k.size() &&
-           std::ranges::any_of(table.points, [](const GemmPoint& p) { return p.half_width > 0; });
+    return 2 * table.points.size() <= m.size() * n.size() * k.size() && has_half_widths(table.points);
 }
 
 GemmScatter::GemmScatter(const GemmTable& table, const Machine& machine)

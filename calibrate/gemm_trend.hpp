@@ -1,8 +1,6 @@
 // What the time of a GEMM grows with: the smooth part that scattered measurements are interpolated around.
 #pragma once
 
-#include <vector>
-
 #include "calibrate/roofline.hpp"
 #include "calibrate/scattered_times.hpp"
 

@@ -96,17 +96,17 @@ AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& 
     }
     measured.seq = std::max(1U, static_cast<std::uint32_t>(std::lround(square_length(a))));
     measured.key_seq = measured.window = 0;
-    const auto found = table.kriging->at(measured, machine_);
-    out.seconds = found.seconds;
-    out.uncertainty = found.uncertainty;
-    out.outside = found.outside;
+    out.kriged = table.kriging->at(measured, machine_);
+    out.seconds = out.kriged->seconds;
+    out.outside = out.kriged->outside;
     return out;
 }
 
 Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     const Answer found = answer(a);
     const bool other_mask = found.lookup->table->causal != a.causal;
-    Estimate estimate{found.seconds, found.outside, std::hypot(found.uncertainty, found.half_width), found.half_width};
+    const double interpolation = found.kriged ? found.kriged->uncertainty : 0;
+    Estimate estimate{found.seconds, found.outside, std::hypot(interpolation, found.half_width), found.half_width};
     if (other_mask) estimate.derived = "attention of one mask from the other";
     if (!a.plain()) estimate.derived = "attention of other lengths and windows from squares";
     if (a.dropout && !found.lookup->table->dropout) {
@@ -134,10 +134,12 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
         fmt::format("{}: {}\n  table attention {} {} ({})\n", kernels::to_text(a), format_seconds(total.seconds),
                     found.lookup->table->backward ? "backward" : "forward",
                     found.lookup->table->causal ? "causal" : "full", found.lookup->table->provenance.origin);
+    if (found.kriged) out += to_text(*found.kriged);
     for (const auto& w : found.weights) {
         const auto& p = found.lookup->table->points[w.index];
-        out += fmt::format("  row {}: b{} s{} h{} kv{} d{} measured {}, weight {:.3f}\n", w.index, p.batch, p.seq,
-                           p.heads, p.kv_heads, p.head_dim, format_seconds(p.seconds), w.weight);
+        out += fmt::format("  {} {}: b{} s{} h{} kv{} d{} measured {}", found.kriged ? "nearby row" : "row", w.index,
+                           p.batch, p.seq, p.heads, p.kv_heads, p.head_dim, format_seconds(p.seconds));
+        out += found.kriged ? "\n" : fmt::format(", weight {:.3f}\n", w.weight);
     }
     if (!a.plain())
         out += fmt::format("  no rows of these lengths: with the rate of {:.0f} queries of as many keys\n",

@@ -35,8 +35,8 @@ private:
         double seconds;  ///< of the pass and mask that the table measured
         bool derived;    ///< the backward pass from the forward pass
         double half_width = 0;
-        double uncertainty = 0;  ///< of the interpolation, relative, one standard deviation
         bool outside = false;
+        std::optional<ScatteredTimes::Answer> kriged = {};  ///< where kriging answers
     };
     [[nodiscard]] Answer answer(const kernels::Attention& attention) const;
     [[nodiscard]] bool beyond(const Answer& found, const kernels::Attention& attention) const;

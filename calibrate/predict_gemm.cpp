@@ -167,15 +167,17 @@ double GemmLookup::half_width(double m, double n, double k) const {
 
 Estimate GemmLookup::estimate(const kernels::Gemm& gemm, const Machine& machine) const {
     const double m = static_cast<double>(gemm.batch) * gemm.m, n = gemm.n, k = gemm.k;
-    if (kriging_) {
-        const auto found = kriging_->at(gemm, machine);
-        const double caches = half_width(m, n, k);
-        return {found.seconds, found.outside, std::hypot(found.uncertainty, caches), caches};
-    }
+    const double caches = half_width(m, n, k);
+    if (const auto found = kriged(gemm, machine))
+        return {found->seconds, found->outside, std::hypot(found->uncertainty, caches), caches};
     bool outside = false;
     const double ratio = log_ratio(m, n, k, outside);
-    const double caches = half_width(m, n, k);
     return {gemm_roofline(gemm, machine) * std::exp(ratio), outside, caches, caches};
+}
+
+std::optional<ScatteredTimes::Answer> GemmLookup::kriged(const kernels::Gemm& gemm, const Machine& machine) const {
+    if (!kriging_) return std::nullopt;
+    return kriging_->at(gemm, machine);
 }
 
 std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {
@@ -319,6 +321,23 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     return estimate;
 }
 
+std::string GemmPredictor::explain_rows(const GemmLookup& table, const kernels::Gemm& ran) const {
+    const auto kriged = table.kriged(ran, machine_);
+    std::string out = kriged ? to_text(*kriged) : "";
+    double known = 0;
+    std::set<std::size_t> printed;
+    for (const auto& w : table.sources(static_cast<double>(ran.batch) * ran.m, ran.n, ran.k)) {
+        known += w.weight;
+        if (kriged && !printed.insert(w.index).second) continue;  // near as it is and transposed
+        const auto& p = table.table().points[w.index];
+        out += fmt::format("  {} {}: {}x{}x{} measured {}", kriged ? "nearby row" : "row", w.index, p.m, p.n, p.k,
+                           format_seconds(p.seconds));
+        out += kriged ? "\n" : fmt::format(", weight {:.3f}\n", w.weight);
+    }
+    if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
+    return out;
+}
+
 std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     bool exact = false;
     const GemmLookup& table = lookup(gemm, exact);
@@ -337,20 +356,10 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     if (gemm.batch > 1)
         out += fmt::format("  batch {} folded into m for the efficiency; tiles and traffic of the batched product\n",
                            gemm.batch);
-    double known = 0;
-    for (const auto& w : table.sources(static_cast<double>(ran.batch) * ran.m, ran.n, ran.k)) {
-        const auto& p = table.table().points[w.index];
-        out += fmt::format("  row {}: {}x{}x{} measured {}, weight {:.3f}\n", w.index, p.m, p.n, p.k,
-                           format_seconds(p.seconds), w.weight);
-        known += w.weight;
-    }
-    if (raw.uncertainty > 0)
-        out += fmt::format("  kriging over {} rows, of which these are the nearest: within {:.1f}%\n",
-                           table.table().points.size(), 100 * raw.uncertainty);
+    out += explain_rows(table, ran);
     const double longer = unaligned(gemm), fewer = spared(gemm);
     if (longer > 1) out += fmt::format("  rows begin between words of four bytes: x{:.2f}\n", longer);
     if (fewer > 1) out += fmt::format("  on {} multiprocessors fewer: x{:.2f}\n", gemm.spared, fewer);
-    if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
                        sustained.seconds / raw.seconds / longer / fewer, raw.extrapolated ? ", extrapolated" : "");

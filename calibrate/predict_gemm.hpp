@@ -27,7 +27,10 @@ public:
 
     /// Time of a product of this table's pass, at its clock. Outside a grid the nearest edge's efficiency holds.
     [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm, const Machine& machine) const;
-    /// The table's rows behind that answer: index into table().points and weight, largest first.
+    /// Where kriging answers: what it says.
+    [[nodiscard]] std::optional<ScatteredTimes::Answer> kriged(const kernels::Gemm& gemm, const Machine& machine) const;
+    /// The table's rows behind that answer, where kriging does not give it, else the nearest: index into
+    /// table().points and weight, largest first.
     [[nodiscard]] std::vector<Weight> sources(double m, double n, double k) const;
     [[nodiscard]] const GemmTable& table() const { return *table_; }
     /// Highest rate in the table, flop/s.
@@ -70,6 +73,8 @@ public:
 private:
     [[nodiscard]] const GemmLookup& lookup(const kernels::Gemm& gemm, bool& exact) const;
     [[nodiscard]] double sustained(kernels::Dtype table) const;
+    /// Which rows of the table, or what is interpolated among them.
+    [[nodiscard]] std::string explain_rows(const GemmLookup& table, const kernels::Gemm& ran) const;
     /// How much longer it takes where rows of its operands begin between words.
     [[nodiscard]] double unaligned(const kernels::Gemm& gemm) const;
     /// How much longer it takes on the multiprocessors that it keeps.

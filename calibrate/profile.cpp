@@ -57,7 +57,7 @@ std::string us(double seconds) { return number(seconds * 1e6); }
 /// The column of relative half-widths; "" where none was measured.
 template <class Point>
 std::string half_widths(const std::vector<Point>& points) {
-    if (std::ranges::all_of(points, [](const Point& p) { return p.half_width == 0; })) return "";
+    if (!has_half_widths(points)) return "";
     return ",\n    \"half_width\": " + list(points, [](const Point& p) { return number(p.half_width); });
 }
 
@@ -66,7 +66,7 @@ std::string optional_dtype(const std::optional<kernels::Dtype>& dtype) {
 }
 
 bool is_grid(const GemmTable& table, std::size_t cells) {
-    const bool plain = std::ranges::all_of(table.points, [](const GemmPoint& p) { return p.half_width == 0; });
+    const bool plain = !has_half_widths(table.points);
     return plain && table.points.size() * 10 > cells * 9;
 }
 

@@ -2,6 +2,7 @@
 // published tables, or by measurement; read by the predictor.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -27,6 +28,13 @@ struct GemmPoint {
     float seconds;
     float half_width = 0;
 };
+
+/// Whether the points were measured by `orrery calibrate`: published tables give no half-widths.
+template <class Point>
+bool has_half_widths(const std::vector<Point>& points) {
+    return std::ranges::any_of(points, [](const Point& point) { return point.half_width > 0; });
+}
+
 /// How a measured table of scattered shapes is interpolated (scattered_times.hpp), as it was chosen when the profile
 /// was made: choosing takes longer than most predictions.
 struct ScatterSettings {

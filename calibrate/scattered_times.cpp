@@ -1,7 +1,11 @@
 #include "calibrate/scattered_times.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "base/units.hpp"
 
 namespace orrery::calibrate {
 
@@ -62,7 +66,9 @@ ScatterSettings ScatteredTimes::settings() const {
 
 ScatteredTimes::Answer ScatteredTimes::at(const ScatteredShape& shape) const {
     const auto found = residual_->at(shape.coordinates);
-    Answer answer{baseline(shape) * std::exp(found.value), found.deviation, false};
+    const double around = baseline(shape);
+    Answer answer{
+        around * std::exp(found.value), found.deviation, false, around, costs_.has_value(), residual_->size()};
     for (std::size_t d = 0; d < smooth_; ++d)
         answer.outside |= shape.coordinates[d] < low_[d] || shape.coordinates[d] > high_[d];
     return answer;
@@ -72,6 +78,12 @@ std::vector<double> ScatteredTimes::leave_one_out() const {
     std::vector<double> errors = residual_->leave_one_out();
     for (double& e : errors) e = std::abs(std::expm1(e));
     return errors;
+}
+
+std::string to_text(const ScatteredTimes::Answer& answer) {
+    return fmt::format("  kriging over {} rows: x{:.3f} of {}, {}; within {:.1f}%\n", answer.rows,
+                       answer.seconds / answer.baseline, answer.by_parts ? "what its parts cost" : "its roofline",
+                       format_seconds(answer.baseline), 100 * answer.uncertainty);
 }
 
 }  // namespace orrery::calibrate

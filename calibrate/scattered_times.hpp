@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "calibrate/cost_fit.hpp"
@@ -40,6 +41,9 @@ public:
         double seconds = 0;
         double uncertainty = 0;  ///< relative, one standard deviation
         bool outside = false;    ///< a smooth coordinate lies beyond the measured ones
+        double baseline = 0;     ///< seconds that the measured times were interpolated around
+        bool by_parts = false;   ///< what its parts cost, not its roofline
+        std::size_t rows = 0;    ///< that were measured
     };
     [[nodiscard]] Answer at(const ScatteredShape& shape) const;
     /// Relative errors of each point predicted from the others.
@@ -57,5 +61,8 @@ private:
     std::optional<Kriging> residual_;
     std::vector<double> low_, high_;
 };
+
+/// A line for `orrery explain`: the baseline, what neighbours make of it, and how sure that is.
+std::string to_text(const ScatteredTimes::Answer& answer);
 
 }  // namespace orrery::calibrate

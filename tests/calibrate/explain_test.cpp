@@ -36,6 +36,11 @@ std::string explanations() {
     text += "# v100\n";
     text += old_one.explain(kernels::Gemm{Dtype::fp16, 1, 2048, 6144, 12288});
     text += old_one.explain(CollectiveKind::all_gather, 8, 100e6);
+    const Profile h200 = load_profile("scenarios/profiles/h200-measured.json");
+    const Predictor measured_one(h200);
+    text += "# h200-measured\n";
+    text += measured_one.explain(kernels::Gemm{Dtype::bf16, 1, 3000, 5000, 7000});
+    text += measured_one.explain(kernels::Attention{Dtype::bf16, true, true, 1, 3000, 24, 24, 128});
     return text;
 }
 
