@@ -93,7 +93,8 @@ bool fuses_permutation(const Row& row, Software software) {
         .value_or(software == Software::nemo && recipe_fuses_permutation(row));
 }
 
-/// The row's own; else the recipes' graphs leave out experts, whose number of tokens varies, but for those that pad
+/// The row's own, of which those of whole layers ("full") or steps hold experts that are padded to their capacity; else
+/// the recipes' graphs leave out experts, whose number of tokens varies, but for those that pad
 /// them: MXFP8 from Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash),
 /// of which hybrids with mixers are none (perf_recipes/nemotronh).
 strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& model) {
@@ -101,6 +102,7 @@ strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& 
     if (row.words("switches.cuda-graph-impl") == "full_iteration") return full_iteration;
     if (row.has("switches.cuda-graph-scope")) {
         const std::string scope = row.words("switches.cuda-graph-scope");
+        if (contains(scope, "full")) return full_iteration;
         return contains(scope, "attn") || contains(scope, "mamba") ? outside_experts : routers;
     }
     const bool pads = prints_mxfp8(row) && row.words("source.release") >= "26.06" && model.layer_pattern.empty();

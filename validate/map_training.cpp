@@ -127,12 +127,14 @@ bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu)
 }
 
 /// "FP8-CS", "MXFP8", "FP8-MX", Megatron-LM's fp8-recipe, or what the name of the recipe that ran says where a table
-/// prints "FP8" alone (Megatron-Bridge: LLAMA3_70B_PRETRAIN_CONFIG_H100_FP8_CS_V2, llama3_70b_..._h100_fp8cs_config);
-/// else delayed scaling, NeMo's and Megatron-LM's default.
+/// prints "FP8" alone (Megatron-Bridge: LLAMA3_70B_PRETRAIN_CONFIG_H100_FP8_CS_V2, llama3_70b_..._h100_fp8cs_config) or
+/// both of Blackwell's and Hopper's ("FP8-MX/blockwise", of which "fp8_ss" is Hopper's subchannel scaling); else
+/// delayed scaling, NeMo's and Megatron-LM's default.
 strategies::Fp8Recipe map_fp8_recipe(const Row& row) {
     using strategies::Fp8Recipe;
     const std::string words = row.words("precision") + " " + row.words("switches.fp8-recipe"),
                       recipe = row.words("switches.recipe");
+    if (contains(recipe, "fp8_ss")) return Fp8Recipe::blockwise;
     if (contains(recipe, "fp8_cs") || contains(recipe, "fp8cs")) return Fp8Recipe::tensorwise;
     if (contains(words, "-cs") || contains(words, "tensorwise") || contains(words, "current"))
         return Fp8Recipe::tensorwise;

@@ -47,7 +47,7 @@ TEST(Recipes, RoutersAreFusedButForNemotrons) {
     EXPECT_FALSE(fuses(with(bridge("qwen3-30b-a3b", "GB200"), {{"source", {{"repo", "NVIDIA/Megatron-LM"}}}})));
 }
 
-/// moe_router and moe_preprocess alone are routers'; beside attn or mamba all but the experts.
+/// moe_router and moe_preprocess alone are routers'; beside attn or mamba all but the experts; whole layers hold these.
 TEST(Recipes, PartsOfGraphsAreRoutersOrAllButExperts) {
     const auto training = [](const char* scope) {
         return map_row(row_of({{"id", "bridge/2"},
@@ -68,6 +68,7 @@ TEST(Recipes, PartsOfGraphsAreRoutersOrAllButExperts) {
     };
     EXPECT_EQ(training("moe_router moe_preprocess").cuda_graph_scope, CudaGraphScope::routers);
     EXPECT_EQ(training("attn moe_router moe_preprocess").cuda_graph_scope, CudaGraphScope::outside_experts);
+    EXPECT_EQ(training("full").cuda_graph_scope, CudaGraphScope::full_iteration);
     EXPECT_TRUE(training("moe_router moe_preprocess").cuda_graph);
 }
 

@@ -52,6 +52,9 @@ TEST(MapTraining, ScalesOfFp8GoByItsName) {
     EXPECT_EQ(recipe("FP8 blockwise"), Fp8Recipe::blockwise);
     for (const char* ran : {"LLAMA3_70B_PRETRAIN_CONFIG_H100_FP8_CS_V2", "llama3_70b_pretrain_64gpu_h100_fp8cs_config"})
         EXPECT_EQ(training({{"precision", "FP8"}, {"switches", {{"recipe", ran}}}}).fp8_recipe, Fp8Recipe::tensorwise);
+    const json subchannel{{"precision", "FP8-MX/blockwise"},
+                          {"switches", {{"recipe", "deepseek_v3.yaml h100 fp8_ss"}}}};
+    EXPECT_EQ(training(subchannel).fp8_recipe, Fp8Recipe::blockwise);
 }
 
 TEST(MapTraining, OptimizersAreThoseOfTheScripts) {
@@ -132,6 +135,7 @@ TEST(MapTraining, RecipesOfNvidiaCaptureGraphsOnBlackwell) {
     EXPECT_TRUE(graph("B200", {{"framework", "NeMo"}}));
     EXPECT_FALSE(graph("H100", {{"framework", "NeMo"}}));
     EXPECT_FALSE(graph("GB200", {{"framework", "NeMo"}, {"cuda-graph-impl", "none"}}));
+    EXPECT_TRUE(graph("GB200", {{"framework", "NeMo"}, {"cuda-graph-impl", "local"}, {"cuda-graph-scope", "full"}}));
     EXPECT_TRUE(training({{"switches", {{"deterministic-mode", true}}}}).deterministic);
 }
 
