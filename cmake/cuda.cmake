@@ -59,7 +59,7 @@ function(orrery_cuda_architectures)
   set(ORRERY_CUDA_ARCHITECTURES ${default} CACHE STRING "Compute capabilities to build GPU kernels for, as in CMake")
 endfunction()
 
-# Options of nvcc for kernels that are compiled and never run, as far as it knows them (since CUDA 12.9).
+# Options of nvcc for kernels that are compiled and never run, as far as it knows them (CUDA 13 does).
 function(orrery_cuda_options)
   set(ORRERY_CUDA_OPTIONS "" PARENT_SCOPE)
   if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND ORRERY_CUDA_ARCHITECTURES STREQUAL "90")
