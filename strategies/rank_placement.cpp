@@ -126,7 +126,8 @@ std::vector<AxisOrder> axis_orders(const Mesh& mesh) {
         AxisOrder grid;
         std::ranges::copy_if(order, std::back_inserter(grid),
                              [](Axis axis) { return std::ranges::find(grid_axes, axis) != grid_axes.end(); });
-        return std::ranges::is_sorted(grid) && (grid.empty() || !std::ranges::search(order, grid).empty());
+        return std::ranges::is_sorted(grid) &&
+               (grid.empty() || std::search(order.begin(), order.end(), grid.begin(), grid.end()) != order.end());
     };
     std::vector<AxisOrder> all;
     do {
