@@ -94,9 +94,9 @@ bool fuses_permutation(const Row& row, Software software) {
 }
 
 /// The row's own, of which those of whole layers ("full") or steps hold experts that are padded to their capacity; else
-/// the recipes' graphs leave out experts, whose number of tokens varies, but for those that pad
-/// them: MXFP8 from Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash),
-/// of which hybrids with mixers are none (perf_recipes/nemotronh).
+/// the recipes' graphs leave out experts, whose number of tokens varies, but for those that pad them: MXFP8 from
+/// Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash), of which hybrids
+/// with mixers are none (perf_recipes/nemotronh).
 strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& model) {
     using enum strategies::CudaGraphScope;
     if (row.words("switches.cuda-graph-impl") == "full_iteration") return full_iteration;
