@@ -1,8 +1,12 @@
 #include "calibrate/interpolate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "base/units.hpp"
 
 namespace orrery::calibrate {
 
@@ -71,6 +75,12 @@ double Sweep::at(double bytes) const {
     const auto above = static_cast<std::size_t>(std::upper_bound(bytes_.begin(), bytes_.end(), bytes) - bytes_.begin());
     const double t = (bytes - bytes_[above - 1]) / (bytes_[above] - bytes_[above - 1]);
     return (1 - t) * seconds_[above - 1] + t * seconds_[above];
+}
+
+std::string to_text(const Weight& weight, std::string_view shape, double seconds, bool nearby) {
+    const std::string row = fmt::format("  {} {}: {} measured {}", nearby ? "nearby row" : "row", weight.index, shape,
+                                        format_seconds(seconds));
+    return nearby ? row + "\n" : fmt::format("{}, weight {:.3f}\n", row, weight.weight);
 }
 
 Position locate(std::span<const double> log_axis, double log_x) {

@@ -137,9 +137,8 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
     if (found.kriged) out += to_text(*found.kriged);
     for (const auto& w : found.weights) {
         const auto& p = found.lookup->table->points[w.index];
-        out += fmt::format("  {} {}: b{} s{} h{} kv{} d{} measured {}", found.kriged ? "nearby row" : "row", w.index,
-                           p.batch, p.seq, p.heads, p.kv_heads, p.head_dim, format_seconds(p.seconds));
-        out += found.kriged ? "\n" : fmt::format(", weight {:.3f}\n", w.weight);
+        const std::string shape = fmt::format("b{} s{} h{} kv{} d{}", p.batch, p.seq, p.heads, p.kv_heads, p.head_dim);
+        out += to_text(w, shape, p.seconds, found.kriged.has_value());
     }
     if (!a.plain())
         out += fmt::format("  no rows of these lengths: with the rate of {:.0f} queries of as many keys\n",

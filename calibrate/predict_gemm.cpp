@@ -330,9 +330,7 @@ std::string GemmPredictor::explain_rows(const GemmLookup& table, const kernels::
         known += w.weight;
         if (kriged && !printed.insert(w.index).second) continue;  // near as it is and transposed
         const auto& p = table.table().points[w.index];
-        out += fmt::format("  {} {}: {}x{}x{} measured {}", kriged ? "nearby row" : "row", w.index, p.m, p.n, p.k,
-                           format_seconds(p.seconds));
-        out += kriged ? "\n" : fmt::format(", weight {:.3f}\n", w.weight);
+        out += to_text(w, fmt::format("{}x{}x{}", p.m, p.n, p.k), p.seconds, kriged.has_value());
     }
     if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     return out;

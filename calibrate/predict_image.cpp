@@ -104,8 +104,7 @@ std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Co
                                   kernels::name(lookup.table->pass), lookup.table->provenance.origin);
     for (const Weight& w : lookup.scatter.weights(coordinates(c))) {
         const ConvolutionPoint& p = lookup.table->points[w.index];
-        out += fmt::format("  row {}: {} measured {}, weight {:.3f}\n", w.index, kernels::to_text(p.shape),
-                           format_seconds(p.seconds), w.weight);
+        out += to_text(w, kernels::to_text(p.shape), p.seconds);
     }
     return out;
 }

@@ -92,8 +92,9 @@ TransferRow copy_row(const TransferUse& use, const strategies::Copy& copy) {
     return row;
 }
 
-/// group: GPUs. One inside a node has a time from the profile; another's is what its flows took.
-TransferRow collective_row(const TransferUse& use, const Collective& collective,
+/// group: GPUs. One inside a node has a time from the profile, and tokens that it sends their own; another's is what
+/// its flows took.
+TransferRow collective_row(const TransferUse& use, const Collective& collective, const strategies::OnceANode* tokens,
                            const std::vector<std::uint32_t>& group, const Device& device) {
     const auto ranks = static_cast<std::uint32_t>(group.size());
     const auto bytes = static_cast<double>(collective.bytes);
@@ -102,9 +103,12 @@ TransferRow collective_row(const TransferUse& use, const Collective& collective,
     double seconds = mean_span(use);
     if (ranks > 1 && group.front() / device.gpus_per_node == group.back() / device.gpus_per_node) {
         const calibrate::Estimate estimate = device.predictor.collective(collective.kind, ranks, bytes);
-        seconds = estimate.seconds;
+        const double of_tokens = tokens != nullptr ? sim::seconds_of_tokens(*tokens) : 0.0;
+        seconds = estimate.seconds + of_tokens;
         row.time = format_seconds(seconds);
         row.note = origin(estimate, device.predictor.explain(collective.kind, ranks, bytes));
+        if (of_tokens > 0)
+            row.note += fmt::format("; {} of {} tokens' kernels", format_seconds(of_tokens), tokens->tokens);
     }
     if (seconds > 0) {
         row.algbw = fmt::format("{:.2f}", bytes / seconds / 1e9);
@@ -121,7 +125,8 @@ std::string transfer_table(const Census& census, const strategies::StepProgram& 
     for (const TransferUse& use : census.transfers) {
         const auto* collective = std::get_if<Collective>(&use.op.what);
         const auto* copy = std::get_if<strategies::Copy>(&use.op.what);
-        const TransferRow row = collective != nullptr ? collective_row(use, *collective, group(*collective), device)
+        const TransferRow row = collective != nullptr ? collective_row(use, *collective, step.once_a_node(*collective),
+                                                                       group(*collective), device)
                                 : copy != nullptr     ? copy_row(use, *copy)
                                                       : timed(use);
         table.row({fmt::format("{}", use.count), fmt::format("{:.0f}", bytes_of(step, use.op)), row.ranks, row.time,

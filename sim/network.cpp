@@ -9,6 +9,7 @@
 #include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "hardware/token_exchange.hpp"
 #include "sim/collective/chip_grid.hpp"
 #include "sim/collective/ring.hpp"
 #include "sim/collective/torus_ring.hpp"
@@ -200,13 +201,19 @@ std::optional<Transfer> Network::measured(CollectiveKind kind, const Group& grou
     return timed(*seconds, mixture(group.gpus()).launch, start_up, wire);
 }
 
+double seconds_of_tokens(const strategies::OnceANode& exchange) {
+    return static_cast<double>(exchange.tokens) * hardware::token_exchange_seconds;
+}
+
 Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, double bytes,
                              std::span<const LinkUse> path, const strategies::OnceANode* tokens) const {
     if (gpus.size() <= 1) return {};
     const auto& [launch, pricer] = mixture(gpus);
     const std::uint32_t node = cluster_.node_of(gpus.front());
-    if (std::ranges::all_of(gpus, [&](GpuId gpu) { return cluster_.node_of(gpu) == node; }))
-        return {.latency = launch + pricer.inside_node(kind, static_cast<std::uint32_t>(gpus.size()), bytes)};
+    if (std::ranges::all_of(gpus, [&](GpuId gpu) { return cluster_.node_of(gpu) == node; })) {
+        const double links = pricer.inside_node(kind, static_cast<std::uint32_t>(gpus.size()), bytes);
+        return {.latency = launch + links + (tokens != nullptr ? seconds_of_tokens(*tokens) : 0.0)};
+    }
     const std::uint32_t nodes = tokens != nullptr ? spread_of(gpus).nodes : 1;
     const double once =
         nodes > 1 ? std::min(1.0, models::expected_parts(tokens->routing, nodes) / tokens->copies) : 1.0;

@@ -27,6 +27,9 @@ struct Transfer {
     double rate_limit = std::numeric_limits<double>::infinity();
 };
 
+/// What an exchange of tokens takes inside a node beside the links (hardware/token_exchange.hpp).
+double seconds_of_tokens(const strategies::OnceANode& exchange);
+
 /// Algorithms that a plan insists on for collectives among nodes; null: as NCCL chooses.
 struct InsistedAlgorithms {
     const Algorithm *all_reduce = nullptr, *all_to_all = nullptr;
@@ -79,7 +82,7 @@ public:
     /// Transfer of a collective (nccl-tests' size) over the links of `path`: as measured where the profile has just
     /// this number of ranks on this number of nodes; else choosing algorithm and protocol as NCCL does, the least time
     /// when nothing else is on the wire, or the algorithm that is insisted on. tokens: of an all_to_all whose tokens go
-    /// once to a node, how many they are.
+    /// once to a node, how many they are; inside a node their kernels' time is added to that of the links.
     [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
                                       double bytes, std::span<const LinkUse> path,
                                       const strategies::OnceANode* tokens = nullptr) const;

@@ -92,7 +92,8 @@ struct Compute {
 /// there to the ranks that do (DeepEP, HybridEP).
 struct OnceANode {
     models::Routing routing;
-    double copies = 1;  ///< of each token in the exchange's bytes: one for every rank that has experts of it
+    double copies = 1;         ///< of each token in the exchange's bytes: one for every rank that has experts of it
+    std::uint64_t tokens = 0;  ///< of a rank
     bool operator==(const OnceANode&) const = default;
 };
 /// bytes: nccl-tests' "size", the whole vector.
@@ -203,7 +204,7 @@ struct Program {
     /// Of a block: the tensors of its layer (index into StepProgram::flows), and what each operation takes of them.
     std::uint32_t flow = no_flow;
     std::vector<Detail> details = {};
-    bool instead = false;  ///< of a backward: it stands for those of its layer that are in two parts
+    bool instead = false;               ///< of a backward: it stands for those of its layer that are in two parts
     std::vector<KeptTensor> kept = {};  ///< of a layer's forward, in the order in which they come
     /// Of a stage: its parameters as a whole, and what operations take of them.
     StageState state = {};

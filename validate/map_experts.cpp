@@ -100,10 +100,12 @@ bool fuses_permutation(const Row& row, Software software) {
 strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& model) {
     using enum strategies::CudaGraphScope;
     if (row.words("switches.cuda-graph-impl") == "full_iteration") return full_iteration;
-    if (row.has("switches.cuda-graph-scope")) {
-        const std::string scope = row.words("switches.cuda-graph-scope");
-        if (contains(scope, "full")) return full_iteration;
-        return contains(scope, "attn") || contains(scope, "mamba") ? outside_experts : routers;
+    switch (printed_graph(row)) {
+        case PrintedGraph::full: return full_iteration;
+        case PrintedGraph::outside_experts: return outside_experts;
+        case PrintedGraph::routers:
+        case PrintedGraph::mlps: return routers;
+        case PrintedGraph::nothing: break;
     }
     const bool pads = prints_mxfp8(row) && row.words("source.release") >= "26.06" && model.layer_pattern.empty();
     return pads ? full_iteration : outside_experts;

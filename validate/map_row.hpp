@@ -30,6 +30,10 @@ const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile);
 /// Nodes, NICs and fabric for `gpus` GPUs.
 topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std::uint32_t gpus);
 
+/// What a row's cuda-graph-scope says is recorded. mlps: of MLPs alone; the rest of a layer is launched one by one.
+enum class PrintedGraph : std::uint8_t { nothing, mlps, routers, outside_experts, full };
+PrintedGraph printed_graph(const Row& row);
+
 /// Whether the row trained a network over images, whose samples are images and have no length.
 bool is_image_model(const Row& row);
 /// One of the catalog's ResNets. Throws Skip for other depths and classifiers.

@@ -129,6 +129,20 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
     return software == Software::nemo || software == Software::data_parallel || software == Software::jax;
 }
 
+/// When shares of gradients and of weights move. FSDP and DeepSpeed's ZeRO reduce gradients beside the layers and
+/// gather weights ahead of them by nature, with two exceptions. DeepSpeed's first ZeRO-3 waits for the whole device
+/// before and behind every gather, and so for the gradients on their way (torch.cuda.synchronize in _allgather_param,
+/// runtime/zero/ partition_parameters.py, and in _synchronize_communication, stage3.py, up to 0.5.10); a log of its
+/// first three steps, of which only the first gathers nothing ahead, has them equally long (BigScience,
+/// experiments/gpt2-meg-ds-zero). PaddlePaddle's second stage waits for every reduction (GroupShardedStage2,
+/// _reduce_overlap).
+void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) {
+    if (strategy.sharding != Sharding::zero2 && strategy.sharding != Sharding::zero3) return;
+    const bool in_turn = strategy.sharding == Sharding::zero3 && runs_first_zero_3(row, software);
+    strategy.overlap_grad_reduce = !in_turn && !contains(row.words("switches.framework"), "paddle");
+    if (in_turn) strategy.full_sharding.prefetch = 0;
+}
+
 /// Sequence parallelism where it is not printed: NeMo's recipes switch it on with tensor parallelism; MaxText divides
 /// what stands between its products among the tensor ranks too (configs/base.yml, logical_axis_rules,
 /// activation_embed), along another dimension: gathers and scatters of the same bytes.
@@ -264,10 +278,8 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     map_recompute(strategy, row);
     map_offload(strategy, row, layers);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
-    // FSDP and DeepSpeed's ZeRO reduce gradients beside the layers, and gather weights ahead of them by nature.
+    map_sharded_traffic(strategy, row, software);
     const bool sharded = strategy.sharding == Sharding::zero1;
-    if (strategy.sharding == Sharding::zero2 || strategy.sharding == Sharding::zero3)
-        strategy.overlap_grad_reduce = true;
     const bool gather = sharded && software == Software::nemo;
     strategy.overlap_param_gather = sharded && row.flag("switches.overlap-param-gather").value_or(gather);
     const bool interleaved = strategy.schedule == ScheduleKind::interleaved;

@@ -116,11 +116,7 @@ bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu)
                                   ? (row.flag("switches.cuda_graph").value_or(false) ? "on" : "none")
                                   : row.words("switches.cuda_graph");
     const std::string implementation = row.words("switches.cuda-graph-impl");
-    // Of MLPs alone (cuda_graph_scope): the rest of a layer is launched one by one.
-    const std::string scope = row.words("switches.cuda-graph-scope");
-    if (!scope.empty() && !contains(scope, "moe_router") && !contains(scope, "attn") && !contains(scope, "mamba") &&
-        !contains(scope, "full"))
-        return false;
+    if (printed_graph(row) == PrintedGraph::mlps) return false;
     const auto on = [](const std::string& words) { return !words.empty() && words != "none" && words != "off"; };
     if (graph.empty() && implementation.empty()) return usual_cuda_graph(row, software, gpu);
     return on(graph) || on(implementation);
@@ -153,6 +149,14 @@ void map_adapters(strategies::Training& training, const Row& row) {
 }
 
 }  // namespace
+
+PrintedGraph printed_graph(const Row& row) {
+    const std::string scope = row.words("switches.cuda-graph-scope");
+    if (scope.empty()) return PrintedGraph::nothing;
+    if (contains(scope, "full")) return PrintedGraph::full;
+    if (contains(scope, "attn") || contains(scope, "mamba")) return PrintedGraph::outside_experts;
+    return contains(scope, "moe_router") ? PrintedGraph::routers : PrintedGraph::mlps;
+}
 
 bool trains_adapters(const Row& row) {
     const std::string task = row.words("switches.task");

@@ -66,6 +66,7 @@ Software megatron_of(const Row& row, const std::string& words) {
 Software from_words(const Row& row, const std::string& words, const std::string& dated) {
     if (any_of(words, {"maxtext", "paxml", "jax"})) return Software::jax;
     if (any_of(words, {"nemo", "megatron-bridge", "megatron bridge"})) return Software::nemo;
+    if (words.starts_with("hf ")) return Software::data_parallel;
     if (any_of(words, {"deepspeed", "meg-ds"})) return Software::megatron_deepspeed;
     if (any_of(words, {"megatron", "gpt2-meg"})) return megatron_of(row, dated);
     if (any_of(words, {"torch", "llm-foundry", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"}) ||
@@ -74,6 +75,10 @@ Software from_words(const Row& row, const std::string& words, const std::string&
     return Software::other;
 }
 
+/// BigScience's name of Megatron-LM 1.1.5 in DeepSpeedExamples, whose --bias-gelu-fusion and its like are off unless
+/// asked for, and were not (experiments/gpt2-meg-ds-zero, its log).
+bool is_megatron_1(const std::string& words) { return contains(words, "deepspeed") && contains(words, "old branch"); }
+
 /// switches.framework, else the texts of the source.
 std::string framework_words(const Row& row) {
     const std::string framework = row.words("switches.framework");
@@ -81,6 +86,15 @@ std::string framework_words(const Row& row) {
 }
 
 }  // namespace
+
+bool runs_first_zero_3(const Row& row, Software software) {
+    constexpr int gathers_ahead = 2203;  // DeepSpeed 0.6.0
+    const std::string framework = framework_words(row), sharding = row.words("sharding");
+    if (!contains(sharding, "zero")) return false;
+    const int date = date_of(fmt::format("{} {}", framework, source_words(row)));
+    if (date != undated) return is_early_megatron(software) && date < gathers_ahead;
+    return contains(framework + " " + sharding, "deepspeed") && contains(row.words("gpu"), "v100");
+}
 
 bool fuses_attention(const Row& row) { return calls_fused_attention(framework_words(row)); }
 
@@ -114,13 +128,16 @@ bool fuses_rms_norm(const Row& row, Software software) {
     return any_of(words, {"nanotron", "internevo", "torchtitan"}) || !contains(words, "torch");
 }
 
-/// XLA fuses chains of operations up to the next reduction: about one kernel an operator. NVIDIA's DeepLearningExamples
+/// OneFlow's GPT joins scale, mask, softmax and dropout, bias and GELU, bias and dropout, and splits heads in a kernel
+/// of its own unless told otherwise (OneFlow-Benchmark, LanguageModeling/GPT, config.py and args_pretrain_gpt.sh). XLA
+/// fuses chains of operations up to the next reduction: about one kernel an operator. NVIDIA's DeepLearningExamples
 /// train TensorFlow with it (run_pretraining_lamb.sh, use_xla).
 strategies::KernelFusion kernel_fusion_of(const Row& row, Software software) {
     using strategies::KernelFusion;
     if (software == Software::other) return KernelFusion::operators;
-    if (software != Software::data_parallel) return KernelFusion::full;
     const std::string words = framework_words(row);
+    if (software != Software::data_parallel) return is_megatron_1(words) ? KernelFusion::operators : KernelFusion::full;
+    if (contains(words, "oneflow-gpt")) return KernelFusion::full;
     if (!contains(words, "tensorflow")) return KernelFusion::operators;
     const bool xla = contains(words, "xla") || contains(source_words(row), "deeplearningexamples");
     return xla ? KernelFusion::operators : KernelFusion::primitives;

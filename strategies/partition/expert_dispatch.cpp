@@ -70,7 +70,7 @@ void Dispatch::over_group(List& list, const char* name, CollectiveKind kind) con
         const std::uint64_t bytes = shapes_.distinct * op_.width() * stream_.bytes;
         list.push_back({.name = name,
                         .what = LayerCollective{CollectiveKind::all_to_all, bytes, group,
-                                                OnceANode{op_.routing(), shapes_.copies}},
+                                                OnceANode{op_.routing(), shapes_.copies, shapes_.tokens}},
                         .routed = true});
     } else if (shapes_.gathered > shapes_.tokens) {
         list.push_back(

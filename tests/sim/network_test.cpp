@@ -9,7 +9,6 @@
 #include <string>
 #include <tuple>
 #include <vector>
-#include <vector>
 
 #include "sim/collective/algorithms.hpp"
 #include "sim/collective/nccl_tuning.hpp"
@@ -82,6 +81,52 @@ TEST(TokenExchange, TakesWhatHybridEpTook) {
         const double measured = tokens * nodes * width * (1 / dispatch + 1 / combine) / 2;
         EXPECT_NEAR(exchange / measured, 1, ranks == 16 ? 0.3 : 0.1) << ranks;
         EXPECT_LT(exchange, network.alone(network.collective(CollectiveKind::all_to_all, gpus, bytes, path), path));
+    }
+}
+
+/// DeepEP on eight H100 with 20 multiprocessors (aiconfigurator, h100_sxm, normal mode, 131,072 tokens): a dispatch in
+/// fp8 and a combine in bf16, microseconds, of widths and numbers of experts that a token goes to.
+TEST(TokenExchange, TakesWhatDeepEpTookInsideANode) {
+    const topology::Cluster cluster = topology::build({.preset = "superpod-h100", .nodes = 2});
+    const Network network(cluster, profiles().find("h100"));
+    std::vector<GpuId> gpus(8);
+    std::iota(gpus.begin(), gpus.end(), 0U);
+    const auto path = network.path(gpus);
+    for (const auto& [width, experts, of, dispatch, combine] :
+         {std::tuple(2048, 8, 128, 8150.0, 8947.0), std::tuple(3072, 8, 256, 9128.0, 12474.0),
+          std::tuple(4096, 6, 256, 9151.0, 13450.0), std::tuple(4096, 8, 256, 10656.0, 15870.0),
+          std::tuple(4096, 22, 512, 12918.0, 22284.0), std::tuple(6144, 4, 128, 9632.0, 17420.0),
+          std::tuple(7168, 8, 256, 15837.0, 26657.0)}) {
+        const models::Routing routing{static_cast<std::uint32_t>(of), static_cast<std::uint32_t>(experts)};
+        const double copies = models::expected_parts(routing, 8);
+        const strategies::OnceANode once{routing, copies, 131072};
+        const auto exchange = [&](double bytes_each) {
+            const double bytes = 131072 * copies * width * bytes_each;
+            return network.alone(network.collective(CollectiveKind::all_to_all, gpus, bytes, path, &once), path);
+        };
+        EXPECT_NEAR((exchange(1) + exchange(2)) / (dispatch + combine) * 1e6, 1, 0.15) << width << " " << experts;
+    }
+}
+
+/// HybridEP's own measurements within an NVLink domain (the same document, "GB200 Platform", Torch API with 32 SMs, a
+/// dispatch in bf16 and a combine): bytes of all copies, a rank's own among them, by the time.
+TEST(TokenExchange, TakesWhatHybridEpTookOnGraceBlackwell) {
+    const topology::Cluster cluster = topology::build({.preset = "gb200-nvl72", .nodes = 1});
+    const Network network(cluster, profiles().find("gb200"));
+    constexpr double width = 7168 * 2.0, tokens = 4096;
+    for (const auto& [ranks, dispatch, combine] :
+         {std::tuple(8U, 545.71e9, 568.94e9), std::tuple(16U, 523.48e9, 521.55e9), std::tuple(24U, 507.32e9, 483.76e9),
+          std::tuple(32U, 484.22e9, 464.54e9), std::tuple(36U, 479.02e9, 447.89e9)}) {
+        std::vector<GpuId> gpus(ranks);
+        std::iota(gpus.begin(), gpus.end(), 0U);
+        const models::Routing routing{8 * ranks, 8};
+        const double copies = models::expected_parts(routing, ranks);
+        const strategies::OnceANode once{routing, copies, 4096};
+        const auto path = network.path(gpus);
+        const double bytes = tokens * copies * width;
+        const double exchange =
+            network.alone(network.collective(CollectiveKind::all_to_all, gpus, bytes, path, &once), path);
+        EXPECT_NEAR(exchange / (bytes * (1 / dispatch + 1 / combine) / 2), 1, 0.2) << ranks;
     }
 }
 

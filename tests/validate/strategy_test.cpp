@@ -184,6 +184,39 @@ TEST(MapStrategy, ContextRanksAndGroupsThatShare) {
               "sharding not understood: fsdp3+dp");
 }
 
+/// DeepSpeed's ZeRO-3 up to 0.5.10 waits for the device around every gather; on V100, and of 2021.
+TEST(MapStrategy, TheFirstZero3GathersInTurn) {
+    const json zero = {{"tp", 1}, {"pp", 1}, {"dp", 16}, {"gpus", 16}, {"sharding", "ZeRO-3"}};
+    const auto of = [&](const char* framework, const char* gpu, const json& source) {
+        return strategy(with(zero, {{"gpu", gpu}, {"switches", {{"framework", framework}}}, {"source", source}}));
+    };
+    const json undated = {{"repo", "a/b"}, {"paper", nullptr}, {"address", nullptr}};
+    for (const char* framework : {"HF + Deepspeed Zero 3", "Megatron + Deepspeed ZeRO (old branch)"}) {
+        const auto first = of(framework, "V100-SXM2-32GB", undated);
+        EXPECT_FALSE(first.overlap_grad_reduce) << framework;
+        EXPECT_EQ(first.full_sharding.prefetch, 0U) << framework;
+        const auto later = of(framework, "A100-SXM4-80GB", undated);
+        EXPECT_TRUE(later.overlap_grad_reduce) << framework;
+        EXPECT_EQ(later.full_sharding.prefetch, 1U) << framework;
+    }
+    EXPECT_EQ(strategy(with(zero, {{"gpu", "A100-SXM4-80GB"}})).full_sharding.prefetch, 0U) << "a paper of 2021";
+    EXPECT_EQ(of("PyTorch", "V100-SXM2-32GB", undated).full_sharding.prefetch, 1U) << "its own FSDP";
+}
+
+TEST(MapStrategy, PaddlesSecondStageWaitsForEveryReduction) {
+    const auto overlaps = [](const char* framework) {
+        return strategy({{"tp", 1},
+                         {"pp", 1},
+                         {"dp", 16},
+                         {"gpus", 16},
+                         {"sharding", "ZeRO-2"},
+                         {"switches", {{"framework", framework}}}})
+            .overlap_grad_reduce;
+    };
+    EXPECT_FALSE(overlaps("PaddlePaddle 2.5.1 (PaddleNLP)"));
+    EXPECT_TRUE(overlaps("PyTorch"));
+}
+
 TEST(MapStrategy, OverlapFollowsTheSoftware) {
     EXPECT_FALSE(strategy({}).overlap_grad_reduce) << "Megatron-LM of 2021, its own DDP";
     EXPECT_TRUE(strategy({{"overlap", true}}).overlap_grad_reduce);

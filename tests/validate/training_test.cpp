@@ -80,6 +80,10 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     EXPECT_EQ(training({}).kernel_fusion, KernelFusion::full);
     EXPECT_EQ(fusion("PyTorch"), KernelFusion::operators);
     EXPECT_EQ(fusion("NGC MXNet"), KernelFusion::operators);
+    EXPECT_EQ(fusion("OneFlow-W-O-clip"), KernelFusion::operators);
+    EXPECT_EQ(fusion("OneFlow-GPT"), KernelFusion::full);
+    EXPECT_EQ(fusion("Megatron + Deepspeed 3D (new branch)"), KernelFusion::full);
+    EXPECT_EQ(fusion("Megatron + Deepspeed ZeRO (old branch)"), KernelFusion::operators);
     EXPECT_EQ(fusion("NGC TensorFlow 1.x"), KernelFusion::primitives);
     using hardware::AttentionKernel;
     EXPECT_EQ(training({}).attention_kernel, AttentionKernel::newest);
