@@ -52,8 +52,8 @@ struct Weight {
     std::size_t index;
     double weight;
 };
-/// "  row 7: SHAPE measured 12 us, weight 0.250\n", for `explain`; of a row that lies near and does not decide, "
-/// nearby row 7: SHAPE measured 12 us\n".
+/// A line for `explain`: "row 7: SHAPE measured 12 us, weight 0.250"; of a row that lies near and does not decide,
+/// "nearby row 7: SHAPE measured 12 us".
 std::string to_text(const Weight& weight, std::string_view shape, double seconds, bool nearby = false);
 
 /// Where x falls on an ascending axis: x = (1 - t) axis[low] + t axis[low + 1] in logarithms, t clamped to [0, 1].

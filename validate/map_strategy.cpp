@@ -131,11 +131,10 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
 
 /// When shares of gradients and of weights move. FSDP and DeepSpeed's ZeRO reduce gradients beside the layers and
 /// gather weights ahead of them by nature, with two exceptions. DeepSpeed's first ZeRO-3 waits for the whole device
-/// before and behind every gather, and so for the gradients on their way (torch.cuda.synchronize in _allgather_param,
-/// runtime/zero/ partition_parameters.py, and in _synchronize_communication, stage3.py, up to 0.5.10); a log of its
-/// first three steps, of which only the first gathers nothing ahead, has them equally long (BigScience,
-/// experiments/gpt2-meg-ds-zero). PaddlePaddle's second stage waits for every reduction (GroupShardedStage2,
-/// _reduce_overlap).
+/// before and behind every gather, and so for the gradients on their way (torch.cuda.synchronize up to 0.5.10:
+/// partition_parameters.py, _allgather_param; stage3.py, _synchronize_communication); a log of its first three steps,
+/// of which only the first gathers nothing ahead, has them equally long (BigScience, experiments/gpt2-meg-ds-zero).
+/// PaddlePaddle's second stage waits for every reduction (GroupShardedStage2, _reduce_overlap).
 void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) {
     if (strategy.sharding != Sharding::zero2 && strategy.sharding != Sharding::zero3) return;
     const bool in_turn = strategy.sharding == Sharding::zero3 && runs_first_zero_3(row, software);
