@@ -1,6 +1,7 @@
 #include "hardware/attention_kernels.hpp"
 
 #include "hardware/compute_capability.hpp"
+#include "hardware/cudnn_attention.hpp"
 
 namespace orrery::hardware {
 
@@ -37,19 +38,51 @@ constexpr AttentionRates flash_2_dropout{1 / 1.128, 1 / 1.059,
                                          "FlashAttention-2's kind on a GB10 (flash-attention, pull "
                                          "request 2439)"};
 
+/// Tables of Blackwell are an inference framework's of 2025, and as fast as cuDNN was then: 128 heads of 4,096 tokens
+/// took it 0.48 ms on a GB300 in October 2025, 0.33 in December (the same benchmark's history), and take 0.49 by the
+/// table. Below, what the tables say of the benchmark's shapes, TFLOP/s (tests/calibrate/attention_origins_test.cpp).
+constexpr std::string_view since_9_17 =
+    "cuDNN 9.22 on GB200 and GB300 (cudnn-frontend, benchmark/sdpa_benchmark_training/results) over the profiles' "
+    "tables";
+struct TablesOfBlackwell {
+    AttentionPasses usual, wide;
+};
+constexpr TablesOfBlackwell of_gb200{{{688, 904, 1238, 1256, 1279}, {596, 783, 1072, 1088, 1107}},
+                                     {{767, 1015, 1153, 1211, 1229}, {690, 914, 1038, 1091, 1106}}};
+constexpr TablesOfBlackwell of_gb300{{{832, 1121, 1407, 1633, 1674}, {720, 971, 1218, 1414, 1449}},
+                                     {{872, 1191, 1504, 1595, 1617}, {785, 1073, 1354, 1436, 1456}}};
+
+double over(const AttentionByLength& rate, const AttentionByLength& table, double seq) {
+    AttentionByLength share{};
+    for (std::size_t i = 0; i < share.size(); ++i) share[i] = rate[i] / table[i];
+    return at_length(share, seq);
+}
+
+AttentionRates cudnn_on_blackwell(int compute_capability, bool wide, double seq) {
+    const TablesOfBlackwell& tables = compute_capability < blackwell_ultra ? of_gb200 : of_gb300;
+    const AttentionPasses& table = wide ? tables.wide : tables.usual;
+    const auto heads = wide ? AttentionHeads::latent : AttentionHeads::grouped;
+    const AttentionPasses& now = cudnn_attention(heads, compute_capability).half;
+    return {over(now.forward, table.forward, seq), over(now.backward, table.backward, seq), since_9_17};
+}
+
 AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) {
     return {rates.forward * share.forward, rates.backward * share.backward, share.origin};
 }
 
-AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim) {
+AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, double seq) {
     const bool on_hopper = is_hopper(compute_capability), wide = head_dim >= wide_heads;
+    if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell)
+        return cudnn_on_blackwell(compute_capability, wide, seq);
     const AttentionRates& on_it = wide ? wide_flash_2_on_hopper : flash_2_on_hopper;
     const AttentionRates& flash_2 = on_hopper ? on_it : as_the_table;
     switch (kernel) {
         case AttentionKernel::flash_1: return slower(flash_2, flash_1_over_2);
         case AttentionKernel::flash_triton: return slower(flash_2, triton_over_flash_2);
         case AttentionKernel::flash_2: return flash_2;
-        case AttentionKernel::cudnn: return !on_hopper ? as_the_table : wide ? wide_cudnn_on_hopper : cudnn_on_hopper;
+        case AttentionKernel::cudnn:
+        case AttentionKernel::cudnn_9_17:
+            return !on_hopper ? as_the_table : wide ? wide_cudnn_on_hopper : cudnn_on_hopper;
         case AttentionKernel::newest: break;
     }
     return as_the_table;
@@ -58,12 +91,14 @@ AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, s
 }  // namespace
 
 AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability) {
-    const bool newer = kernel == AttentionKernel::newest || kernel == AttentionKernel::cudnn;
+    const bool newer = kernel != AttentionKernel::flash_1 && kernel != AttentionKernel::flash_triton &&
+                       kernel != AttentionKernel::flash_2;
     return newer && compute_capability >= hopper ? newer_dropout : flash_2_dropout;
 }
 
-AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, bool dropout) {
-    AttentionRates rates = without_dropout(kernel, compute_capability, head_dim);
+AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, bool dropout,
+                               double seq) {
+    AttentionRates rates = without_dropout(kernel, compute_capability, head_dim, seq);
     if (!dropout) return rates;
     const AttentionRates own = attention_dropout(kernel, compute_capability),
                          table = attention_dropout(AttentionKernel::newest, compute_capability);

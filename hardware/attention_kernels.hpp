@@ -13,6 +13,7 @@ enum class AttentionKernel : std::uint8_t {
     flash_triton,  ///< the same in Triton
     flash_2,       ///< of July 2023
     cudnn,         ///< as Transformer Engine takes it from Hopper on
+    cudnn_9_17,    ///< the same since December 2025, which is faster on Blackwell
 };
 
 /// Forward and backward rate over the table's.
@@ -20,9 +21,10 @@ struct AttentionRates {
     double forward = 1, backward = 1;
     std::string_view origin;
 };
-/// compute_capability: CUDA's, 80 for 8.0; head_dim: of queries; dropout: whether both draw one.
+/// compute_capability: CUDA's, 80 for 8.0; head_dim: of queries; dropout: whether both draw one; seq: tokens of a
+/// causal sequence.
 AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim,
-                               bool dropout = false);
+                               bool dropout = false, double seq = 4096);
 
 /// A kernel's rate with a dropout over its rate without.
 AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability);

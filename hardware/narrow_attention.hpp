@@ -1,13 +1,11 @@
 // What fused attention in fp8 reaches of its rate in 16 bits.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
-namespace orrery::hardware {
+#include "hardware/cudnn_attention.hpp"
 
-/// Heads that were measured: DeepSeek-V3's of 192 columns, Llama 3.1's of 128, and GPT-OSS's of 64 behind a window.
-enum class AttentionHeads : std::uint8_t { latent, grouped, windowed };
+namespace orrery::hardware {
 
 /// Operations a second of attention in fp8 over those in bf16, for a causal sequence of `seq` tokens: cuDNN's, with
 /// scales of MXFP8 on Blackwell and of a tensor on Hopper, where grouped heads alone were measured. Interpolated over

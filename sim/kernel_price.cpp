@@ -28,8 +28,10 @@ double memory_share(const hardware::Gpu& gpu, const calibrate::Predictor& predic
 double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel which, int compute_capability) {
     const auto* fused = std::get_if<kernels::Attention>(&kernel);
     if (fused == nullptr) return 1;
+    // Attention behind a window was not measured over a table.
+    if (which == hardware::AttentionKernel::cudnn_9_17 && fused->window > 0) which = hardware::AttentionKernel::cudnn;
     const hardware::AttentionRates rates =
-        hardware::attention_rates(which, compute_capability, fused->head_dim, fused->dropout);
+        hardware::attention_rates(which, compute_capability, fused->head_dim, fused->dropout, fused->seq);
     return fused->backward ? rates.backward : rates.forward;
 }
 

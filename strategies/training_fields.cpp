@@ -38,10 +38,12 @@ static_assert(softwares.size() == enumerators<hardware::Software>);
 constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwise", Fp8Recipe::tensorwise),
                              word("blockwise", Fp8Recipe::blockwise), word("mxfp8", Fp8Recipe::mxfp8)};
 static_assert(recipes.size() == enumerators<Fp8Recipe>);
-constexpr std::array attention_kernels{
-    word("newest", hardware::AttentionKernel::newest), word("flash-1", hardware::AttentionKernel::flash_1),
-    word("flash-1-triton", hardware::AttentionKernel::flash_triton),
-    word("flash-2", hardware::AttentionKernel::flash_2), word("cudnn", hardware::AttentionKernel::cudnn)};
+constexpr std::array attention_kernels{word("newest", hardware::AttentionKernel::newest),
+                                       word("flash-1", hardware::AttentionKernel::flash_1),
+                                       word("flash-1-triton", hardware::AttentionKernel::flash_triton),
+                                       word("flash-2", hardware::AttentionKernel::flash_2),
+                                       word("cudnn", hardware::AttentionKernel::cudnn),
+                                       word("cudnn-9.17", hardware::AttentionKernel::cudnn_9_17)};
 static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>);
 constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
                              word("primitives", KernelFusion::primitives)};
@@ -108,7 +110,8 @@ constexpr std::array of_training{
     field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
         .help = "Weight gradients are added inside the product, not by a kernel of their own."}),
     field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
-        .help = "Whose fused attention runs; newest: that of the profile's table."}),
+        .help = "Whose fused attention runs; newest: that of the profile's table; cudnn-9.17: cuDNN's since December "
+                "2025."}),
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),

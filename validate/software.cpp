@@ -112,6 +112,8 @@ Software software_of(const Row& row) {
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software) {
     using hardware::AttentionKernel;
     if (recipe_takes_flash_2(row)) return AttentionKernel::flash_2;
+    // NeMo's containers name their months; that of February 2026 is the first behind cuDNN 9.17 of December 2025.
+    if (software == Software::nemo && row.words("source.release") >= "26.02") return AttentionKernel::cudnn_9_17;
     if (software == Software::nemo || software == Software::megatron_core) return AttentionKernel::cudnn;
     // LLM Foundry's benchmark script (scripts/train/benchmarking/submit_benchmarks.py) takes attn_impl triton in every
     // commit that added a table, from May 2023 to January 2024.

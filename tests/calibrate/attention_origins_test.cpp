@@ -62,6 +62,38 @@ private:
     }
 };
 
+/// cuDNN 9.22's times in ms, two sequences of 4,096 and 8,192 tokens: Llama 3.1's 64 heads, and DeepSeek-V3's 128 of
+/// 192 and 128 columns, which a kernel has as of 160.
+TEST(AttentionOriginsOfBlackwell, TimesAreThoseOfCudnnsBenchmark) {
+    struct Published {
+        const char* profile;
+        int compute_capability;
+        std::uint32_t seq, heads, kv_heads, head_dim;
+        double forward, backward;
+    };
+    for (const Published& p : {Published{"gb200", 100, 4096, 64, 8, 128, 0.391, 1.198},
+                               Published{"gb200", 100, 8192, 64, 8, 128, 1.397, 4.127},
+                               Published{"gb200", 100, 4096, 128, 128, 160, 0.977, 3.383},
+                               Published{"gb200", 100, 8192, 128, 128, 160, 3.470, 11.984},
+                               Published{"gb300", 103, 4096, 64, 8, 128, 0.323, 1.101},
+                               Published{"gb300", 103, 8192, 64, 8, 128, 1.185, 3.832},
+                               Published{"gb300", 103, 4096, 128, 128, 160, 0.864, 3.127},
+                               Published{"gb300", 103, 8192, 128, 128, 160, 3.013, 11.074}}) {
+        const Profile profile = load_profile(std::string("scenarios/profiles/") + p.profile + ".json");
+        const Predictor predictor(profile);
+        const hardware::AttentionRates rates =
+            hardware::attention_rates(AttentionKernel::cudnn_9_17, p.compute_capability, p.head_dim, false, p.seq);
+        const auto seconds = [&](bool backward) {
+            return predictor
+                .at_table_clock(
+                    Attention{kernels::Dtype::bf16, backward, true, 2, p.seq, p.heads, p.kv_heads, p.head_dim})
+                .seconds;
+        };
+        EXPECT_NEAR(seconds(false) / rates.forward / (p.forward * 1e-3), 1, 0.01) << p.profile << p.seq << p.head_dim;
+        EXPECT_NEAR(seconds(true) / rates.backward / (p.backward * 1e-3), 1, 0.01) << p.profile << p.seq << p.head_dim;
+    }
+}
+
 TEST_F(AttentionOrigins, RatesOnHopperAreThoseMeasuredOnAnH200) {
     for (const auto& shapes : {usual_, wide_}) {
         expect(AttentionKernel::flash_2, "flash", shapes);

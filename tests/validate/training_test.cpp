@@ -88,6 +88,10 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     using hardware::AttentionKernel;
     EXPECT_EQ(training({}).attention_kernel, AttentionKernel::newest);
     EXPECT_EQ(training({{"switches", {{"framework", "NeMo"}}}}).attention_kernel, AttentionKernel::cudnn);
+    EXPECT_EQ(training({{"source", {{"release", "26.02.01"}}}, {"switches", {{"framework", "NeMo"}}}}).attention_kernel,
+              AttentionKernel::cudnn_9_17);
+    EXPECT_EQ(training({{"source", {{"release", "25.11"}}}, {"switches", {{"framework", "NeMo"}}}}).attention_kernel,
+              AttentionKernel::cudnn);
     EXPECT_EQ(
         training(with(bert, {{"switches", {{"framework", "llm-foundry"}}}, {"gbs", 64}, {"mbs", 8}})).attention_kernel,
         AttentionKernel::flash_triton);
