@@ -15,7 +15,7 @@ constexpr AttentionRates as_the_table{1, 1, "the kernels of the table"};
 constexpr std::string_view on_h200 =
     "PyTorch 2.11 and cuDNN 9.19 on an H200, 4,096 to 32,768 tokens, over the profile's table "
     "(tests/gpu/measured/h200-pytorch-kernels.json)";
-constexpr std::uint32_t wide_heads = 129;  ///< and more
+constexpr std::uint32_t usual_heads = 128, wide_heads = 129;  ///< and more
 constexpr AttentionRates flash_2_on_hopper{0.527, 0.553, on_h200};
 constexpr AttentionRates wide_flash_2_on_hopper{0.458, 0.477, on_h200};
 constexpr AttentionRates cudnn_on_hopper{1.031, 0.980, on_h200};
@@ -41,6 +41,7 @@ constexpr AttentionRates flash_2_dropout{1 / 1.128, 1 / 1.059,
 /// Tables of Blackwell are an inference framework's of 2025, and as fast as cuDNN was then: 128 heads of 4,096 tokens
 /// took it 0.48 ms on a GB300 in October 2025, 0.33 in December (the same benchmark's history), and take 0.49 by the
 /// table. Below, what the tables say of the benchmark's shapes, TFLOP/s (tests/calibrate/attention_origins_test.cpp).
+/// Heads of fewer columns it measured behind a window alone.
 constexpr std::string_view since_9_17 =
     "cuDNN 9.22 on GB200 and GB300 (cudnn-frontend, benchmark/sdpa_benchmark_training/results) over the profiles' "
     "tables";
@@ -72,7 +73,7 @@ AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) 
 
 AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, double seq) {
     const bool on_hopper = is_hopper(compute_capability), wide = head_dim >= wide_heads;
-    if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell)
+    if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell && head_dim >= usual_heads)
         return cudnn_on_blackwell(compute_capability, wide, seq);
     const AttentionRates& on_it = wide ? wide_flash_2_on_hopper : flash_2_on_hopper;
     const AttentionRates& flash_2 = on_hopper ? on_it : as_the_table;

@@ -21,7 +21,7 @@ struct AttentionRates {
     double forward = 1, backward = 1;
     std::string_view origin;
 };
-/// compute_capability: CUDA's, 80 for 8.0; head_dim: of queries; dropout: whether both draw one; seq: tokens of a
+/// compute_capability: CUDA's, 80 for 8.0; head_dim: of queries; dropout: whether both draw one; seq: queries of a
 /// causal sequence.
 AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim,
                                bool dropout = false, double seq = 4096);

@@ -138,7 +138,8 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
 void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) {
     if (strategy.sharding != Sharding::zero2 && strategy.sharding != Sharding::zero3) return;
     const bool in_turn = strategy.sharding == Sharding::zero3 && runs_first_zero_3(row, software);
-    strategy.overlap_grad_reduce = !in_turn && !contains(row.words("switches.framework"), "paddle");
+    const bool paddle = contains(row.words("switches.framework"), "paddle");
+    strategy.overlap_grad_reduce = !in_turn && !(strategy.sharding == Sharding::zero2 && paddle);
     if (in_turn) strategy.full_sharding.prefetch = 0;
 }
 

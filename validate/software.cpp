@@ -63,11 +63,13 @@ Software megatron_of(const Row& row, const std::string& words) {
     return date < transformer_engine ? Software::megatron_local : Software::megatron_core;
 }
 
+bool names_deepspeed(const std::string& words) { return any_of(words, {"deepspeed", "meg-ds"}); }
+
 Software from_words(const Row& row, const std::string& words, const std::string& dated) {
     if (any_of(words, {"maxtext", "paxml", "jax"})) return Software::jax;
     if (any_of(words, {"nemo", "megatron-bridge", "megatron bridge"})) return Software::nemo;
     if (words.starts_with("hf ")) return Software::data_parallel;
-    if (any_of(words, {"deepspeed", "meg-ds"})) return Software::megatron_deepspeed;
+    if (names_deepspeed(words)) return Software::megatron_deepspeed;
     if (any_of(words, {"megatron", "gpt2-meg"})) return megatron_of(row, dated);
     if (any_of(words, {"torch", "llm-foundry", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"}) ||
         calls_fused_attention(words))
@@ -76,8 +78,11 @@ Software from_words(const Row& row, const std::string& words, const std::string&
 }
 
 /// BigScience's name of Megatron-LM 1.1.5 in DeepSpeedExamples, whose --bias-gelu-fusion and its like are off unless
-/// asked for, and were not (experiments/gpt2-meg-ds-zero, its log).
-bool is_megatron_1(const std::string& words) { return contains(words, "deepspeed") && contains(words, "old branch"); }
+/// asked for, and were not (logs in experiments/gpt2-meg-ds-zero and gpt2-meg-ds-3d-old).
+bool is_megatron_1(const std::string& words) {
+    if (any_of(words, {"meg-ds-zero", "meg-ds-3d-old"})) return true;
+    return contains(words, "deepspeed") && contains(words, "old branch");
+}
 
 /// switches.framework, else the texts of the source.
 std::string framework_words(const Row& row) {
@@ -92,8 +97,9 @@ bool runs_first_zero_3(const Row& row, Software software) {
     const std::string framework = framework_words(row), sharding = row.words("sharding");
     if (!contains(sharding, "zero")) return false;
     const int date = date_of(fmt::format("{} {}", framework, source_words(row)));
-    if (date != undated) return is_early_megatron(software) && date < gathers_ahead;
-    return contains(framework + " " + sharding, "deepspeed") && contains(row.words("gpu"), "v100");
+    const bool named = names_deepspeed(framework + " " + sharding);
+    if (date != undated) return date < gathers_ahead && (named || is_early_megatron(software));
+    return named && contains(row.words("gpu"), "v100");
 }
 
 bool fuses_attention(const Row& row) { return calls_fused_attention(framework_words(row)); }

@@ -39,8 +39,8 @@ Software software_of(const Row& row);
 /// What dispatched its kernels.
 hardware::Software dispatcher_of(const Row& row, Software software);
 
-/// Whether the ZeRO-3 of such a row is DeepSpeed's of before 0.6.0 (March 2022): that of a row of Megatron-LM dated
-/// before, which had none of its own, and of undated ones on V100.
+/// Whether the ZeRO-3 of such a row is DeepSpeed's of before 0.6.0 (March 2022): where the row is dated before and
+/// names DeepSpeed or is Megatron-LM's, which had none of its own, and where it names DeepSpeed, undated, on V100.
 bool runs_first_zero_3(const Row& row, Software software);
 
 /// Whether it is software on PyTorch that never runs attention kernel by kernel.

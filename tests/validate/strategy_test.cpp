@@ -191,7 +191,8 @@ TEST(MapStrategy, TheFirstZero3GathersInTurn) {
         return strategy(with(zero, {{"gpu", gpu}, {"switches", {{"framework", framework}}}, {"source", source}}));
     };
     const json undated = {{"repo", "a/b"}, {"paper", nullptr}, {"address", nullptr}};
-    for (const char* framework : {"HF + Deepspeed Zero 3", "Megatron + Deepspeed ZeRO (old branch)"}) {
+    for (const char* framework :
+         {"HF + Deepspeed Zero 3", "Megatron + Deepspeed ZeRO (old branch)", "gpt2-meg-ds-zero"}) {
         const auto first = of(framework, "V100-SXM2-32GB", undated);
         EXPECT_FALSE(first.overlap_grad_reduce) << framework;
         EXPECT_EQ(first.full_sharding.prefetch, 0U) << framework;

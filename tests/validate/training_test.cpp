@@ -83,7 +83,9 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     EXPECT_EQ(fusion("OneFlow-W-O-clip"), KernelFusion::operators);
     EXPECT_EQ(fusion("OneFlow-GPT"), KernelFusion::full);
     EXPECT_EQ(fusion("Megatron + Deepspeed 3D (new branch)"), KernelFusion::full);
-    EXPECT_EQ(fusion("Megatron + Deepspeed ZeRO (old branch)"), KernelFusion::operators);
+    EXPECT_EQ(fusion("gpt2-meg-ds-3d"), KernelFusion::full);
+    for (const char* first : {"Megatron + Deepspeed ZeRO (old branch)", "gpt2-meg-ds-zero", "gpt2-meg-ds-3d-old"})
+        EXPECT_EQ(fusion(first), KernelFusion::operators) << first;
     EXPECT_EQ(fusion("NGC TensorFlow 1.x"), KernelFusion::primitives);
     using hardware::AttentionKernel;
     EXPECT_EQ(training({}).attention_kernel, AttentionKernel::newest);
