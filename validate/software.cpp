@@ -153,9 +153,15 @@ strategies::KernelFusion kernel_fusion_of(const Row& row, Software software) {
 
 /// TensorFlow's graph rewrite leaves what follows a mean or a power in fp32 up to the next product, and with it sums of
 /// both (auto_mixed_precision_lists.h); DeepLearningExamples' BERT casts there itself (transformer.py, "Use float32 in
-/// keras layer norm and the gelu activation").
+/// keras layer norm and the gelu activation"). PaddlePaddle's, where it rewrites a graph (its O2 does not), leaves
+/// embeddings, GELUs and softmaxes there, and what follows them up to the next product (fp16_lists.py,
+/// rewrite_program); convolutions, batch norms and ReLUs are in 16 bits.
 bool widens_activations(const Row& row, Software software) {
-    return software == Software::data_parallel && contains(framework_words(row), "tensorflow");
+    if (software != Software::data_parallel) return false;
+    const std::string words = framework_words(row);
+    if (contains(words, "tensorflow")) return true;
+    const bool rewrites = contains(words, "paddle") && contains(row.words("precision"), "amp");
+    return rewrites && !contains(row.words("model.name"), "resnet");
 }
 
 hardware::Software dispatcher_of(const Row& row, Software software) {

@@ -100,6 +100,22 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     EXPECT_EQ(fusion("NGC TensorFlow 1.x w/XLA"), KernelFusion::operators);
 }
 
+/// TensorFlow's and PaddlePaddle's graphs are rewritten so; PaddlePaddle's O2 keeps everything in 16 bits, and what
+/// stands around convolutions is no residual stream.
+TEST(MapTraining, RewrittenGraphsKeepResidualsInFp32) {
+    const auto widens = [](const char* framework, const char* precision) {
+        const auto read = training(
+            with(bert, {{"switches", {{"framework", framework}}}, {"gbs", 64}, {"mbs", 8}, {"precision", precision}}));
+        EXPECT_EQ(read.fp32_residual_connection, read.fp32_activation_function) << framework;
+        return read.fp32_residual_connection;
+    };
+    EXPECT_TRUE(widens("NGC TensorFlow 1.x", "fp16 AMP"));
+    EXPECT_TRUE(widens("PaddlePaddle bsz=160", "fp16 AMP"));
+    EXPECT_FALSE(widens("PaddlePaddle 2.5.1", "fp16, level O2"));
+    EXPECT_FALSE(widens("PaddlePaddle", "fp32"));
+    EXPECT_FALSE(widens("OneFlow", "fp16 AMP"));
+}
+
 TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
     const json llama = {{"tp", 1},
                         {"dp", 16},
