@@ -54,8 +54,10 @@ export class Browser {
     return this.#call("POST", `${this.session}/execute/sync`, { script, args });
   }
 
-  resize(width, height) {
-    return this.#call("POST", `${this.session}/window/rect`, { width, height });
+  async resize(width, height) {
+    await this.#call("POST", `${this.session}/window/rect`, { width, height });
+    const fits = "return document.documentElement.scrollWidth <= innerWidth"; // charts follow the window, later
+    for (let tries = 0; tries < 50 && !(await this.run(fits)); ++tries) await new Promise((done) => setTimeout(done, 100));
   }
 
   /** Errors and warnings of the page's console since the last call. */
