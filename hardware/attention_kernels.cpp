@@ -41,7 +41,7 @@ constexpr AttentionRates flash_2_dropout{1 / 1.128, 1 / 1.059,
 /// Tables of Blackwell are an inference framework's of 2025, and as fast as cuDNN was then: 128 heads of 4,096 tokens
 /// took it 0.48 ms on a GB300 in October 2025, 0.33 in December (the same benchmark's history), and take 0.49 by the
 /// table. Below, what the tables say of the benchmark's shapes, TFLOP/s (tests/calibrate/attention_origins_test.cpp).
-/// Heads of fewer columns it measured behind a window alone.
+/// Heads of fewer columns it measured behind a window alone, which is no shape of a table.
 constexpr std::string_view since_9_17 =
     "cuDNN 9.22 on GB200 and GB300 (cudnn-frontend, benchmark/sdpa_benchmark_training/results) over the profiles' "
     "tables";
@@ -71,10 +71,11 @@ AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) 
     return {rates.forward * share.forward, rates.backward * share.backward, share.origin};
 }
 
-AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, double seq) {
-    const bool on_hopper = is_hopper(compute_capability), wide = head_dim >= wide_heads;
-    if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell && head_dim >= usual_heads)
-        return cudnn_on_blackwell(compute_capability, wide, seq);
+AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, const AttentionShape& shape) {
+    const bool on_hopper = is_hopper(compute_capability), wide = shape.head_dim >= wide_heads;
+    const bool measured_since_9_17 = shape.head_dim >= usual_heads && shape.window == 0;
+    if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell && measured_since_9_17)
+        return cudnn_on_blackwell(compute_capability, wide, shape.seq);
     const AttentionRates& on_it = wide ? wide_flash_2_on_hopper : flash_2_on_hopper;
     const AttentionRates& flash_2 = on_hopper ? on_it : as_the_table;
     switch (kernel) {
@@ -97,10 +98,9 @@ AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability)
     return newer && compute_capability >= hopper ? newer_dropout : flash_2_dropout;
 }
 
-AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim, bool dropout,
-                               double seq) {
-    AttentionRates rates = without_dropout(kernel, compute_capability, head_dim, seq);
-    if (!dropout) return rates;
+AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, const AttentionShape& shape) {
+    AttentionRates rates = without_dropout(kernel, compute_capability, shape);
+    if (!shape.dropout) return rates;
     const AttentionRates own = attention_dropout(kernel, compute_capability),
                          table = attention_dropout(AttentionKernel::newest, compute_capability);
     rates.forward *= own.forward / table.forward;

@@ -21,10 +21,16 @@ struct AttentionRates {
     double forward = 1, backward = 1;
     std::string_view origin;
 };
-/// compute_capability: CUDA's, 80 for 8.0; head_dim: of queries; dropout: whether both draw one; seq: queries of a
-/// causal sequence.
-AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, std::uint32_t head_dim,
-                               bool dropout = false, double seq = 4096);
+
+/// What a rate depends on.
+struct AttentionShape {
+    std::uint32_t head_dim = 128;  ///< of queries
+    std::uint32_t window = 0;      ///< 0: none
+    double seq = 4096;             ///< queries of a causal sequence
+    bool dropout = false;          ///< whether it draws one, as the table's kernel then does too
+};
+/// compute_capability: CUDA's, 80 for 8.0.
+AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, const AttentionShape& shape);
 
 /// A kernel's rate with a dropout over its rate without.
 AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability);

@@ -28,10 +28,9 @@ double memory_share(const hardware::Gpu& gpu, const calibrate::Predictor& predic
 double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel which, int compute_capability) {
     const auto* fused = std::get_if<kernels::Attention>(&kernel);
     if (fused == nullptr) return 1;
-    // Attention behind a window was not measured over a table.
-    if (which == hardware::AttentionKernel::cudnn_9_17 && fused->window > 0) which = hardware::AttentionKernel::cudnn;
-    const hardware::AttentionRates rates =
-        hardware::attention_rates(which, compute_capability, fused->head_dim, fused->dropout, fused->seq);
+    const hardware::AttentionRates rates = hardware::attention_rates(
+        which, compute_capability,
+        {.head_dim = fused->head_dim, .window = fused->window, .seq = double(fused->seq), .dropout = fused->dropout});
     return fused->backward ? rates.backward : rates.forward;
 }
 

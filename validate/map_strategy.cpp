@@ -136,11 +136,17 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
 /// of which only the first gathers nothing ahead, has them equally long (BigScience, experiments/gpt2-meg-ds-zero).
 /// PaddlePaddle's second stage waits for every reduction (GroupShardedStage2, _reduce_overlap).
 void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) {
-    if (strategy.sharding != Sharding::zero2 && strategy.sharding != Sharding::zero3) return;
-    const bool in_turn = strategy.sharding == Sharding::zero3 && runs_first_zero_3(row, software);
-    const bool paddle = contains(row.words("switches.framework"), "paddle");
-    strategy.overlap_grad_reduce = !in_turn && !(strategy.sharding == Sharding::zero2 && paddle);
-    if (in_turn) strategy.full_sharding.prefetch = 0;
+    switch (strategy.sharding) {
+        case Sharding::none:
+        case Sharding::zero1: return;
+        case Sharding::zero2:
+            strategy.overlap_grad_reduce = !contains(row.words("switches.framework"), "paddle");
+            return;
+        case Sharding::zero3:
+            strategy.overlap_grad_reduce = !runs_first_zero_3(row, software);
+            if (!strategy.overlap_grad_reduce) strategy.full_sharding.prefetch = 0;
+            return;
+    }
 }
 
 /// Sequence parallelism where it is not printed: NeMo's recipes switch it on with tensor parallelism; MaxText divides

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "validate/map_row.hpp"
 #include "validate/nemo_recipes.hpp"
 
 namespace orrery::validate {
@@ -161,7 +162,7 @@ bool widens_activations(const Row& row, Software software) {
     const std::string words = framework_words(row);
     if (contains(words, "tensorflow")) return true;
     const bool rewrites = contains(words, "paddle") && contains(row.words("precision"), "amp");
-    return rewrites && !contains(row.words("model.name"), "resnet");
+    return rewrites && !is_image_model(row);
 }
 
 hardware::Software dispatcher_of(const Row& row, Software software) {

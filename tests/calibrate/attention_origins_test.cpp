@@ -41,7 +41,7 @@ protected:
     }
 
     void expect(AttentionKernel kernel, const std::string& library, const std::vector<Shape>& shapes) const {
-        const hardware::AttentionRates rates = hardware::attention_rates(kernel, 90, shapes[0].head_dim);
+        const hardware::AttentionRates rates = hardware::attention_rates(kernel, 90, {.head_dim = shapes[0].head_dim});
         EXPECT_NEAR(rates.forward, rate(library, false, shapes), 0.002) << library;
         EXPECT_NEAR(rates.backward, rate(library, true, shapes), 0.002) << library;
     }
@@ -82,8 +82,8 @@ constexpr OfCudnn on_gb300[] = {
 void expect_published(const Profile& profile, int compute_capability, const Attention& forward, double first,
                       double second) {
     const Predictor predictor(profile);
-    const hardware::AttentionRates rates = hardware::attention_rates(AttentionKernel::cudnn_9_17, compute_capability,
-                                                                     forward.head_dim, false, forward.seq);
+    const hardware::AttentionRates rates = hardware::attention_rates(
+        AttentionKernel::cudnn_9_17, compute_capability, {.head_dim = forward.head_dim, .seq = double(forward.seq)});
     Attention backward = forward;
     backward.backward = true;
     EXPECT_NEAR(predictor.at_table_clock(forward).seconds / rates.forward / (first * 1e-3), 1, 0.01) << forward.seq;

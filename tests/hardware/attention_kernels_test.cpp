@@ -11,7 +11,8 @@ TEST(AttentionKernels, HaveAnOriginAndRatesThatCanBe) {
     for (const int capability : {70, 80, 90, 100, 103})
         for (const std::uint32_t width : {64U, 128U, 192U})
             for (std::size_t k = 0; k < enumerators<AttentionKernel>; ++k) {
-                const AttentionRates rates = attention_rates(static_cast<AttentionKernel>(k), capability, width);
+                const AttentionRates rates =
+                    attention_rates(static_cast<AttentionKernel>(k), capability, {.head_dim = width});
                 EXPECT_GT(rates.forward, 0.2);
                 const bool later = static_cast<AttentionKernel>(k) == AttentionKernel::cudnn_9_17;
                 EXPECT_LE(rates.forward, later ? 1.6 : 1.2);
@@ -21,30 +22,38 @@ TEST(AttentionKernels, HaveAnOriginAndRatesThatCanBe) {
 }
 
 TEST(AttentionKernels, TablesAreOfFlashAttention2OnAmpereAndNewerOnHopper) {
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 80, 128).forward, 1);
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_1, 80, 128).forward, 0.5);
-    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 80, 64).forward, 1 / 1.4, 1e-12);
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_triton, 80, 64).backward, 0.5);
-    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 90, 128).forward, 0.527 / 1.4, 1e-12);
-    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 90, 128).forward, 0.527);
-    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 90, 128).backward, 0.980);
-    EXPECT_LT(attention_rates(AttentionKernel::cudnn, 90, 192).backward,
-              attention_rates(AttentionKernel::cudnn, 90, 128).backward)
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 80, {.head_dim = 128}).forward, 1);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_1, 80, {.head_dim = 128}).forward, 0.5);
+    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 80, {.head_dim = 64}).forward, 1 / 1.4, 1e-12);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_triton, 80, {.head_dim = 64}).backward, 0.5);
+    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 90, {.head_dim = 128}).forward, 0.527 / 1.4, 1e-12);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 90, {.head_dim = 128}).forward, 0.527);
+    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 128}).backward, 0.980);
+    EXPECT_LT(attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 192}).backward,
+              attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 128}).backward)
         << "wide heads";
-    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 100, 128).forward, 1);
-    EXPECT_EQ(attention_rates(AttentionKernel::newest, 90, 128).backward, 1);
+    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 100, {.head_dim = 128}).forward, 1);
+    EXPECT_EQ(attention_rates(AttentionKernel::newest, 90, {.head_dim = 128}).backward, 1);
 }
 
 TEST(AttentionKernels, CudnnGotFasterOnBlackwellAlone) {
     for (const std::uint32_t width : {128U, 192U}) {
-        EXPECT_EQ(attention_rates(AttentionKernel::cudnn_9_17, 90, width).forward,
-                  attention_rates(AttentionKernel::cudnn, 90, width).forward);
-        EXPECT_GT(attention_rates(AttentionKernel::cudnn_9_17, 100, width).forward, 1.3);
+        EXPECT_EQ(attention_rates(AttentionKernel::cudnn_9_17, 90, {.head_dim = width}).forward,
+                  attention_rates(AttentionKernel::cudnn, 90, {.head_dim = width}).forward);
+        EXPECT_GT(attention_rates(AttentionKernel::cudnn_9_17, 100, {.head_dim = width}).forward, 1.3);
     }
-    EXPECT_NEAR(attention_rates(AttentionKernel::cudnn_9_17, 100, 128, false, 4096).forward, 1408.0 / 904, 1e-12);
-    EXPECT_GT(attention_rates(AttentionKernel::cudnn_9_17, 103, 128, false, 4096).backward,
-              attention_rates(AttentionKernel::cudnn_9_17, 103, 128, false, 32768).backward)
+    EXPECT_NEAR(attention_rates(AttentionKernel::cudnn_9_17, 100, {.seq = 4096}).forward, 1408.0 / 904, 1e-12);
+    EXPECT_GT(attention_rates(AttentionKernel::cudnn_9_17, 103, {.seq = 4096}).backward,
+              attention_rates(AttentionKernel::cudnn_9_17, 103, {.seq = 32768}).backward)
         << "it gained most where sequences are short";
+}
+
+TEST(AttentionKernels, WhatCudnnWasNotMeasuredForIsAsBefore) {
+    for (const AttentionShape& shape : {AttentionShape{.head_dim = 64}, AttentionShape{.window = 128}}) {
+        const AttentionRates now = attention_rates(AttentionKernel::cudnn_9_17, 100, shape);
+        EXPECT_EQ(now.forward, attention_rates(AttentionKernel::cudnn, 100, shape).forward);
+        EXPECT_EQ(now.backward, attention_rates(AttentionKernel::cudnn, 100, shape).backward);
+    }
 }
 
 TEST(AttentionKernels, DropoutsTakeNewerKernelsMore) {
@@ -54,8 +63,8 @@ TEST(AttentionKernels, DropoutsTakeNewerKernelsMore) {
         EXPECT_LT(flash.backward, 1);
         EXPECT_LE(newest.backward, flash.backward);
         // Over a table with dropouts, that of the plan's kernel is its rate without one and what its own takes.
-        const AttentionRates plain = attention_rates(AttentionKernel::flash_2, capability, 128),
-                             dropped = attention_rates(AttentionKernel::flash_2, capability, 128, true);
+        const AttentionRates plain = attention_rates(AttentionKernel::flash_2, capability, {.head_dim = 128}),
+                             dropped = attention_rates(AttentionKernel::flash_2, capability, {.dropout = true});
         EXPECT_NEAR(dropped.forward * newest.forward, plain.forward * flash.forward, 1e-12);
         EXPECT_NEAR(dropped.backward * newest.backward, plain.backward * flash.backward, 1e-12);
     }

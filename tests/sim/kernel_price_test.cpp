@@ -45,7 +45,7 @@ TEST_F(KernelPriceTest, AttentionIsOfThePlansKernel) {
     const double newest = price(forward, "H100-SXM5-80GB").seconds();
     plan_.training.attention_kernel = AttentionKernel::flash_2;
     const KernelPrice older = price(forward, "H100-SXM5-80GB");
-    EXPECT_EQ(older.attention_rate, hardware::attention_rates(AttentionKernel::flash_2, 90, 128).forward);
+    EXPECT_EQ(older.attention_rate, hardware::attention_rates(AttentionKernel::flash_2, 90, {}).forward);
     EXPECT_NEAR(older.seconds() / newest, 1 / older.attention_rate, 1e-12);
 }
 
