@@ -44,9 +44,10 @@ enum : std::uint32_t {
 enum class NodeType : std::uint8_t { mem_load = 2, mem_store = 3, comp = 4, send = 5, recv = 6, collective = 7 };
 
 /// CollectiveCommType of et_def.proto.
-std::uint64_t comm_type(kernels::CollectiveKind kind) {
+std::uint64_t comm_type(const Collective& it) {
     using kernels::CollectiveKind;
-    switch (kind) {
+    if (it.by == strategies::GradReduceCollective::reduce) return 1;
+    switch (it.on_links()) {
         case CollectiveKind::all_reduce: return 0;
         case CollectiveKind::all_gather: return 2;
         case CollectiveKind::broadcast: return 5;
@@ -343,7 +344,7 @@ private:
         if (passes_on(op)) return pass_on(op, it, waits);
         Node out = made(op, NodeType::collective, waits);
         const bool gathers = it.kind == kernels::CollectiveKind::all_gather;
-        out.add("comm_type", attribute::int64_val, comm_type(it.kind));
+        out.add("comm_type", attribute::int64_val, comm_type(it));
         out.add("comm_size", attribute::int64_val, gathers ? it.bytes / step_.mesh.group_size(it.group) : it.bytes);
         out.add_all_dimensions();
         out.add("pg_name", std::to_string(group_(it.group)));

@@ -102,17 +102,17 @@ TransferRow collective_row(const TransferUse& use, const Collective& collective,
     row.ranks = fmt::format("{}", ranks);
     double seconds = mean_span(use);
     if (ranks > 1 && group.front() / device.gpus_per_node == group.back() / device.gpus_per_node) {
-        const calibrate::Estimate estimate = device.predictor.collective(collective.kind, ranks, bytes);
+        const calibrate::Estimate estimate = device.predictor.collective(collective.on_links(), ranks, bytes);
         const double of_tokens = tokens != nullptr ? sim::seconds_of_tokens(*tokens) : 0.0;
         seconds = estimate.seconds + of_tokens;
         row.time = format_seconds(seconds);
-        row.note = origin(estimate, device.predictor.explain(collective.kind, ranks, bytes));
+        row.note = origin(estimate, device.predictor.explain(collective.on_links(), ranks, bytes));
         if (of_tokens > 0)
             row.note += fmt::format("; {} of {} tokens' kernels", format_seconds(of_tokens), tokens->tokens);
     }
     if (seconds > 0) {
         row.algbw = fmt::format("{:.2f}", bytes / seconds / 1e9);
-        row.busbw = fmt::format("{:.2f}", bytes / seconds / 1e9 * kernels::bus_factor(collective.kind, ranks));
+        row.busbw = fmt::format("{:.2f}", bytes / seconds / 1e9 * kernels::bus_factor(collective.on_links(), ranks));
     }
     return row;
 }

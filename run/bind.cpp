@@ -23,15 +23,27 @@ Action Bind::copy(void* to, const void* from, std::uint64_t bytes) const {
     };
 }
 
-Action Bind::collective(const strategies::Collective& what, strategies::Lane lane, const void* send, void* receive,
+Action Bind::collective(const strategies::Collective& what, strategies::Lane lane, void* send, void* receive,
                         kernels::Dtype dtype, kernels::Reduction reduction) const {
     kernels::Communicator* const group = groups.of(what.group, lane);
     if (group == nullptr) {
         if (send == receive) return [](kernels::Stream) {};
         return copy(receive, send, what.bytes);
     }
+    if (what.by == strategies::GradReduceCollective::all_reduce) return keep_part(*group, what, send, receive, dtype);
     return [group, what, send, receive, dtype, reduction](kernels::Stream stream) {
         group->run(what.kind, send, receive, what.bytes, dtype, stream, reduction);
+    };
+}
+
+/// A reduce_scatter by an all_reduce: all sums where the terms were, of which each rank takes its part.
+Action Bind::keep_part(kernels::Communicator& group, const strategies::Collective& what, void* send, void* receive,
+                       kernels::Dtype dtype) const {
+    const std::uint64_t bytes = what.bytes / group.ranks();
+    const char* const part = static_cast<char*>(send) + group.rank() * bytes;
+    return [&group, &on = device, send, part, receive, dtype, bytes, all = what.bytes](kernels::Stream stream) {
+        group.run(kernels::CollectiveKind::all_reduce, send, send, all, dtype, stream);
+        if (part != receive) on.copy(kernels::CopyKind::device_to_device, receive, part, bytes, stream);
     };
 }
 

@@ -36,12 +36,17 @@ struct Bind {
                                 const kernels::Settings& settings = {}) const;
     [[nodiscard]] Action copy(void* to, const void* from, std::uint64_t bytes) const;
     /// Does nothing in a group of one rank whose send and receive are the same memory, and copies otherwise.
-    [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, const void* send,
+    /// One that is brought about by an all_reduce leaves sums in `send`.
+    [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, void* send,
                                     void* receive, kernels::Dtype dtype,
                                     kernels::Reduction reduction = kernels::Reduction::sum) const;
     /// Between stages of the pipeline.
     [[nodiscard]] Action send(const strategies::Send& what, strategies::Lane lane, const void* from) const;
     [[nodiscard]] Action receive(const strategies::Recv& what, strategies::Lane lane, void* to) const;
+
+private:
+    [[nodiscard]] Action keep_part(kernels::Communicator& group, const strategies::Collective& what, void* send,
+                                   void* receive, kernels::Dtype dtype) const;
 };
 
 }  // namespace orrery::run

@@ -178,6 +178,31 @@ void require_graph(const strategies::Plan& plan) {
             "set it to false, or strategy.schedule to \"1f1b\"");
 }
 
+/// How ranks exchange gradients, weights and what stands between products.
+void require_exchanges(const strategies::Plan& plan) {
+    const strategies::Strategy& strategy = plan.strategy;
+    require(strategy.all_reduce_algorithm == strategies::AllReduceAlgorithm::automatic,
+            "/strategy/all_reduce_algorithm", "the communicator that runs it chooses how", "set it to \"auto\"");
+    require(strategy.grad_reduce_collective != strategies::GradReduceCollective::reduce,
+            "/strategy/grad_reduce_collective", "a reduce to one rank cannot be executed yet",
+            "set it to \"reduce_scatter\" or \"all_reduce\"");
+    require(strategy.all_to_all_algorithm == strategies::AllToAllAlgorithm::automatic, "/strategy/all_to_all_algorithm",
+            "the communicator that runs it chooses how", "set it to \"auto\"");
+    require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
+            "collectives in parts beside products cannot be executed yet", "set it to false");
+    require(strategy.compression == strategies::Compression::none, "/strategy/compression",
+            "what is compressed cannot be exchanged yet", "set it to \"none\"");
+    require(plan.training.precision.on_the_wire() == plan.training.precision.grad_reduce,
+            "/training/communication_data_type",
+            "gradients cannot be exchanged in another format than they are summed in yet", "leave it out");
+    require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
+            "set it to false");
+    require(strategy.secondary_partition == 1, "/strategy/zero_hpz_partition_size",
+            "a secondary partition of weights cannot be kept yet", "set it to 1");
+    require(!strategy.quantized_gradients, "/strategy/zero_quantized_gradients",
+            "quantized gradients cannot be exchanged yet", "set it to false");
+}
+
 }  // namespace
 
 void require_executable(const strategies::Plan& plan) {
@@ -213,22 +238,7 @@ void require_executable(const strategies::Plan& plan) {
             "set it to \"1f1b\", \"interleaved\", \"zb-h1\" or \"pipedream-2bw\"");
     require(!plan.tensor_grid().divides(), "/strategy/tensor_mode",
             "blocks of matrices on a grid of tensor ranks cannot be executed yet", "set it to \"1d\"");
-    require(strategy.all_reduce_algorithm == strategies::AllReduceAlgorithm::automatic,
-            "/strategy/all_reduce_algorithm", "the communicator that runs it chooses how", "set it to \"auto\"");
-    require(strategy.all_to_all_algorithm == strategies::AllToAllAlgorithm::automatic, "/strategy/all_to_all_algorithm",
-            "the communicator that runs it chooses how", "set it to \"auto\"");
-    require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
-            "collectives in parts beside products cannot be executed yet", "set it to false");
-    require(strategy.compression == strategies::Compression::none, "/strategy/compression",
-            "what is compressed cannot be exchanged yet", "set it to \"none\"");
-    require(training.precision.on_the_wire() == training.precision.grad_reduce, "/training/communication_data_type",
-            "gradients cannot be exchanged in another format than they are summed in yet", "leave it out");
-    require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
-            "set it to false");
-    require(strategy.secondary_partition == 1, "/strategy/zero_hpz_partition_size",
-            "a secondary partition of weights cannot be kept yet", "set it to 1");
-    require(!strategy.quantized_gradients, "/strategy/zero_quantized_gradients",
-            "quantized gradients cannot be exchanged yet", "set it to false");
+    require_exchanges(plan);
     require(!plan.offloads_weights(), "/strategy/offload_param_device", "weights are executed on the device alone yet",
             "set it to \"none\"");
     require(strategy.optimizer_device == strategies::OptimizerDevice::cpu, "/strategy/offload_optimizer_device",

@@ -160,12 +160,12 @@ const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet se
 
 double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
     const auto [place, fresh] =
-        collectives_.try_emplace({collective.kind, collective.group.bits(), collective.bytes, collective.once});
+        collectives_.try_emplace({collective.on_links(), collective.group.bits(), collective.bytes, collective.once});
     if (fresh) {
         const auto& [gpus, alone] = group(step, collective.group);
         const auto bytes = static_cast<double>(collective.bytes);
         place->second = network_.alone(
-            network_.collective(collective.kind, gpus, bytes, alone, step.once_a_node(collective)), alone);
+            network_.collective(collective.on_links(), gpus, bytes, alone, step.once_a_node(collective)), alone);
     }
     return place->second;
 }

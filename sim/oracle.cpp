@@ -130,10 +130,10 @@ private:
         for (const auto& [who, op] : waiting) start = std::max(start, ready_[who][op]);
         const auto gpus = placement_.gpus(group);
         const auto path = network_.path(gpus);
-        const double end =
-            start + network_.alone(network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes),
-                                                       path, step_.once_a_node(collective)),
-                                   path);
+        const double end = start + network_.alone(network_.collective(collective.on_links(), gpus,
+                                                                      static_cast<double>(collective.bytes), path,
+                                                                      step_.once_a_node(collective)),
+                                                  path);
         for (const auto& [who, op] : waiting) settle(who, op, {start, end});
         waiting.clear();
         return true;

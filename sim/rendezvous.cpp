@@ -48,11 +48,11 @@ std::optional<Rendezvous::Number> Rendezvous::meet(Number message, std::size_t s
 }
 
 const Rendezvous::Cost& Rendezvous::cost(std::uint32_t group, const strategies::Collective& collective) {
-    const auto [place, fresh] = costs_.try_emplace({group, collective.kind, collective.bytes, collective.once});
+    const auto [place, fresh] = costs_.try_emplace({group, collective.on_links(), collective.bytes, collective.once});
     if (fresh) {
         const GroupRoute& route = folding_.groups[group];
         Cost& cost = place->second;
-        cost.transfer = network_.collective(collective.kind, route.gpus, static_cast<double>(collective.bytes),
+        cost.transfer = network_.collective(collective.on_links(), route.gpus, static_cast<double>(collective.bytes),
                                             route.alone, step_.once_a_node(collective));
         cost.alone = network_.alone(cost.transfer, route.alone);
     }
@@ -68,9 +68,10 @@ std::optional<Rendezvous::Number> Rendezvous::join(std::uint32_t set, const stra
         throw std::logic_error("two collectives at once of one group in one lane");
     gathering.parties.push_back(party);
     if (gathering.parties.size() < folding_.groups[group].classes.size()) return std::nullopt;
-    if (gathering.kind != collective.kind || gathering.bytes != collective.bytes || gathering.once != collective.once) {
+    if (gathering.kind != collective.on_links() || gathering.bytes != collective.bytes ||
+        gathering.once != collective.once) {
         gathering.cost = &cost(group, collective);
-        gathering.kind = collective.kind;
+        gathering.kind = collective.on_links();
         gathering.bytes = collective.bytes;
         gathering.once = collective.once;
     }

@@ -66,8 +66,8 @@ private:
     };
     struct Gathering {
         std::vector<Party> parties;
-        const Cost* cost = nullptr;  // of this kind and size
-        kernels::CollectiveKind kind{};
+        const Cost* cost = nullptr;      // of this kind and size
+        kernels::CollectiveKind kind{};  // on the links
         std::uint64_t bytes = ~std::uint64_t{0};
         std::uint32_t once = 0;
     };

@@ -16,7 +16,7 @@ double exchanged_bytes(const strategies::StepProgram& step) {
             const auto* collective = std::get_if<strategies::Collective>(&program.ops[i].what);
             if (collective == nullptr || program.ops[i].lane != strategies::Lane::data) continue;
             sent += static_cast<double>(program.rounds.times(i)) * static_cast<double>(collective->bytes) *
-                    kernels::bus_factor(collective->kind, step.mesh.group_size(collective->group));
+                    kernels::bus_factor(collective->on_links(), step.mesh.group_size(collective->group));
         }
         of_role.push_back(sent);
     }

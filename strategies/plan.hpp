@@ -104,6 +104,7 @@ struct Strategy {
     std::uint32_t optimizer_instances = 1;
     FullSharding full_sharding = {};
     GradientSyncs gradient_syncs = GradientSyncs::by_sharding;
+    GradReduceCollective grad_reduce_collective = GradReduceCollective::reduce_scatter;
     /// Of a network over images: so many neighbouring data ranks divide its classes (partition/class_split.cpp); they
     /// lie along Axis::expert.
     std::uint32_t split_classes = 1;

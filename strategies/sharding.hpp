@@ -11,6 +11,11 @@ namespace orrery::strategies {
 
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };
 
+/// How ranks that share come to the sums of their own parts of gradients: by one reduce_scatter (Megatron-LM, FSDP), by
+/// a reduce of each part to its rank (PaddlePaddle; DeepSpeed before 0.12.4), or by an all_reduce, of which each keeps
+/// its part (DeepSpeed since; its reduce_scatter: false).
+enum class GradReduceCollective : std::uint8_t { reduce_scatter, reduce, all_reduce };
+
 /// What ranks that use the same parameters on other tokens keep of them. Gradients leave a backward as terms of a sum
 /// (partial): kept so they are added up over micro-batches and reduced once a step, kept sharded they are scattered
 /// behind every backward. Each rank updates what it has states of.

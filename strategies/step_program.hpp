@@ -21,6 +21,7 @@
 #include "models/routing.hpp"
 #include "strategies/dataflow.hpp"
 #include "strategies/mesh.hpp"
+#include "strategies/sharding.hpp"
 #include "strategies/stage_state.hpp"
 
 namespace orrery::strategies {
@@ -102,7 +103,23 @@ struct Collective {
     AxisSet group;
     std::uint64_t bytes = 0;
     std::uint32_t once = 0;  ///< of an all_to_all: 1 + index into StepProgram::exchanges; 0: each rank sends to each
+    /// Of a reduce_scatter: what brings it about.
+    GradReduceCollective by = GradReduceCollective::reduce_scatter;
     bool operator==(const Collective&) const = default;
+
+    /// What the links carry. Of reduces a broadcast, their mirror image: along the same chains, the other way round.
+    [[nodiscard]] constexpr kernels::CollectiveKind on_links() const {
+        switch (by) {
+            case GradReduceCollective::reduce: return kernels::CollectiveKind::broadcast;
+            case GradReduceCollective::all_reduce: return kernels::CollectiveKind::all_reduce;
+            case GradReduceCollective::reduce_scatter: break;
+        }
+        return kind;
+    }
+    /// Of what runs, for reports: "reduce", or a collective's.
+    [[nodiscard]] std::string_view name() const {
+        return by == GradReduceCollective::reduce ? "reduce" : kernels::name(on_links());
+    }
 };
 /// To the rank `delta` steps along an axis; the k-th send meets the k-th receive of the peer with the opposite delta on
 /// the lane for the same: activations (forward) and gradients (backward) may go the same way.

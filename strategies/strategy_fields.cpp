@@ -45,6 +45,10 @@ static_assert(dispatchers.size() == enumerators<Dispatcher>);
 constexpr std::array gradient_syncs{word("by_sharding", GradientSyncs::by_sharding), word("step", GradientSyncs::step),
                                     word("micro_batch", GradientSyncs::micro_batch)};
 static_assert(gradient_syncs.size() == enumerators<GradientSyncs>);
+constexpr std::array grad_reduce_collectives{word("reduce_scatter", GradReduceCollective::reduce_scatter),
+                                             word("reduce", GradReduceCollective::reduce),
+                                             word("all_reduce", GradReduceCollective::all_reduce)};
+static_assert(grad_reduce_collectives.size() == enumerators<GradReduceCollective>);
 constexpr std::array all_reduces{word("auto", AllReduceAlgorithm::automatic), word("ring", AllReduceAlgorithm::ring),
                                  word("tree", AllReduceAlgorithm::tree),
                                  word("hierarchical", AllReduceAlgorithm::hierarchical)};
@@ -177,6 +181,12 @@ constexpr std::array of_strategy{
         .help = "When gradients are reduced: sums of all micro-batches once a step (DDP and FSDP under no_sync), or "
                 "each micro-batch's behind its backward; by_sharding: micro_batch under zero2 and zero3, else step.",
         .origin = "arXiv:2006.15704, section 3.2.4; PyTorch (no_sync); Accelerate (sync_each_batch)"}),
+    field<&Strategy::grad_reduce_collective>({.name = "grad_reduce_collective", .words = grad_reduce_collectives,
+        .help = "How ranks that share come to their parts of summed gradients: by one reduce_scatter, by a reduce of "
+                "each part to its rank (PaddlePaddle; DeepSpeed before 0.12.4), or by an all_reduce, of which each "
+                "keeps its part (DeepSpeed since); needs a sharding.",
+        .origin = "DeepSpeed (reduce_scatter and use_multi_rank_bucket_allreduce of zero_optimization); PaddlePaddle "
+                  "(GroupShardedStage2)"}),
     field<&Strategy::split_classes>({.name = "split_classes", .min = 1, .max = max_data,
         .help = "Networks over images: so many neighbouring data ranks divide the classes of the classifier, which "
                 "gathers their features (Whale's split beside a replicated backbone).",

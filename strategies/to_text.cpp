@@ -16,7 +16,7 @@ struct Describe {
     const StepProgram& step;
     std::string operator()(const Compute& c) const { return kernels::to_text(step.kernels[c.kernel]); }
     std::string operator()(const Collective& c) const {
-        return fmt::format("{} over {} of {} B", kernels::name(c.kind), to_text(c.group), c.bytes);
+        return fmt::format("{} over {} of {} B", c.name(), to_text(c.group), c.bytes);
     }
     std::string operator()(const Send& s) const {
         return fmt::format("send {:+} along {}, {} B", s.delta, to_text(s.axis), s.bytes);

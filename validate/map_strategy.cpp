@@ -17,6 +17,7 @@ namespace orrery::validate {
 
 namespace {
 
+using strategies::GradReduceCollective;
 using strategies::Recompute;
 using strategies::ScheduleKind;
 using strategies::Sharding;
@@ -134,17 +135,23 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
 /// before and behind every gather, and so for the gradients on their way (torch.cuda.synchronize up to 0.5.10:
 /// partition_parameters.py, _allgather_param; stage3.py, _synchronize_communication); a log of its first three steps,
 /// of which only the first gathers nothing ahead, has them equally long (BigScience, experiments/gpt2-meg-ds-zero).
-/// PaddlePaddle's second stage waits for every reduction (GroupShardedStage2, _reduce_overlap).
+/// PaddlePaddle's second stage waits for every reduction, each to the rank that keeps it (GroupShardedStage2,
+/// _reduce_overlap, _get_reduce_fn). The logs of Hugging Face's trainer at BigScience print "reduce_scatter": false
+/// (experiments/gpt2-hf-ds).
 void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) {
+    const std::string framework = row.words("switches.framework");
     switch (strategy.sharding) {
         case Sharding::none:
         case Sharding::zero1: return;
         case Sharding::zero2:
-            strategy.overlap_grad_reduce = !contains(row.words("switches.framework"), "paddle");
+            strategy.overlap_grad_reduce = !contains(framework, "paddle");
+            if (contains(framework, "paddle")) strategy.grad_reduce_collective = GradReduceCollective::reduce;
             return;
         case Sharding::zero3:
             strategy.overlap_grad_reduce = !runs_first_zero_3(row, software);
             if (!strategy.overlap_grad_reduce) strategy.full_sharding.prefetch = 0;
+            if (framework.starts_with("hf + deepspeed"))
+                strategy.grad_reduce_collective = GradReduceCollective::all_reduce;
             return;
     }
 }

@@ -22,6 +22,7 @@ constexpr Row rows[] = {
     refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
     harmless("amp.*"), rule("zero_optimization"), rule("zero_optimization.stage"),
     rule("zero_optimization.overlap_comm"), rule("zero_optimization.reduce_bucket_size"),
+    rule("zero_optimization.reduce_scatter"), rule("zero_optimization.use_multi_rank_bucket_allreduce"),
     refused("zero_optimization.offload_optimizer", "is an object that names a device", "{\"device\": \"cpu\"}",
         Takes::one, "{}"),
     rule("zero_optimization.offload_optimizer.device"), rule("zero_optimization.offload_optimizer.ratio"),
@@ -147,6 +148,19 @@ void read_loss_scaling(const Givens& given, Draft& draft) {
               power == nullptr ? draft.whole_file() : power->origin);
 }
 
+/// What brings sums to the ranks that keep them (stage_1_and_2.py, average_tensor, as of 0.12.4; stage3.py,
+/// __reduce_and_partition_ipg_grads).
+void read_grad_reduce_collective(const Givens& given, std::uint64_t number, const Given& stage, Draft& draft) {
+    const Given* const scatter = given.find("zero_optimization.reduce_scatter");
+    const Given* const several = given.find("zero_optimization.use_multi_rank_bucket_allreduce");
+    const auto is_off = [&](const Given* said) { return said != nullptr && !given.is_on(said->name); };
+    if (is_off(scatter))
+        draft.set("/strategy/grad_reduce_collective", "all_reduce", scatter->origin);
+    else if (number < 3)
+        draft.set("/strategy/grad_reduce_collective", is_off(several) ? "reduce" : "all_reduce",
+                  several != nullptr ? several->origin : stage.origin);
+}
+
 void read_zero(const Givens& given, Draft& draft) {
     const Given* const stage = given.find("zero_optimization.stage");
     const auto number = stage == nullptr ? std::optional<std::uint64_t>(0) : whole_of(*stage, draft, 0);
@@ -156,6 +170,7 @@ void read_zero(const Givens& given, Draft& draft) {
     const Given* const overlap = given.find("zero_optimization.overlap_comm");  // on at stage 3 unless it says no
     if (overlap == nullptr ? *number == 3 : given.is_on("zero_optimization.overlap_comm"))
         draft.set("/strategy/overlap_grad_reduce", true, overlap == nullptr ? stage->origin : overlap->origin);
+    if (*number > 0) read_grad_reduce_collective(given, *number, *stage, draft);
     const Given* const bucket = given.find("zero_optimization.reduce_bucket_size");
     if (bucket == nullptr || bucket->value == own_value) return;
     constexpr std::uint64_t most = 100'000'000'000, bytes = 2;

@@ -79,6 +79,26 @@ TEST(DeepSpeed, ReadsTheOptimizerInHostMemory) {
         says(read(R"({"stage": 3, "offload_optimizer": {"device": "tape"}})"), Verdict::refused, "no device that is"));
 }
 
+/// Since 0.12.4 it sums all in buckets, unless it is asked for a reduce to each rank; its third stage scatters.
+TEST(DeepSpeed, ReadsWhatBringsSumsToTheirRanks) {
+    const auto by = [](const std::string& zero) {
+        const Imported read = imported("deepspeed",
+                                       R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+                                           "bf16": {"enabled": true}, "zero_optimization": {)" +
+                                           zero + "}}",
+                                       on(8), gpt2);
+        EXPECT_FALSE(read.refused()) << refusals(read);
+        return at(read, "/strategy/grad_reduce_collective");
+    };
+    EXPECT_EQ(by(R"("stage": 0)"), nullptr);
+    EXPECT_EQ(by(R"("stage": 1)"), "all_reduce");
+    EXPECT_EQ(by(R"("stage": 2, "reduce_scatter": true)"), "all_reduce");
+    EXPECT_EQ(by(R"("stage": 2, "use_multi_rank_bucket_allreduce": false)"), "reduce");
+    EXPECT_EQ(by(R"("stage": 2, "use_multi_rank_bucket_allreduce": false, "reduce_scatter": false)"), "all_reduce");
+    EXPECT_EQ(by(R"("stage": 3)"), nullptr);
+    EXPECT_EQ(by(R"("stage": 3, "reduce_scatter": false)"), "all_reduce");
+}
+
 /// As its documentation has it (docs/code-docs/source/zero3.rst, ZeRO-Infinity).
 TEST(DeepSpeed, ReadsZeroInfinity) {
     const auto read = [](const std::string& zero) {

@@ -60,6 +60,9 @@ constexpr const char* heads = R"({"strategy": {"data": 2, "context": 2, "cp_comm
 constexpr const char* instances =
     R"({"strategy": {"sharding": "zero1", "num_distributed_optimizer_instances": 2, "overlap_grad_reduce": true}})";
 constexpr const char* hybrid = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 4}})";
+constexpr const char* by_reduces = R"({"strategy": {"sharding": "zero2", "grad_reduce_collective": "reduce"}})";
+constexpr const char* by_all_reduces =
+    R"({"strategy": {"sharding": "zero1", "overlap_grad_reduce": true, "grad_reduce_collective": "all_reduce"}})";
 constexpr const char* slices = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 2}})";
 constexpr const char* plus_plus =
     R"({"strategy": {"tensor": 1, "pipeline": 1, "data": 8, "sharding": "zero3", "zero_quantized_weights": true,
@@ -98,6 +101,8 @@ const Case cases[] = {
     {"RailsHeadsExchanged", preset("dgx-a100", 4), 1, 1, 16, 1, heads},
     {"RailsInstances", preset("dgx-a100", 16), 8, 2, 8, 2, instances},
     {"RailsHybridSharding", preset("dgx-a100", 4), 1, 1, 32, 1, hybrid},
+    {"RailsByReduces", preset("dgx-a100", 4), 2, 2, 8, 1, by_reduces},
+    {"RailsByAllReduces", preset("dgx-a100", 4), 2, 2, 8, 1, by_all_reduces},
     {"RailsZeroInfinity", preset("dgx-a100", 4), 1, 1, 32, 1, infinity},
     {"RailsZeroPlusPlus", preset("dgx-a100", 4), 1, 1, 32, 1, plus_plus},
     {"RailsUnequalStages", preset("dgx-a100", 16), 8, 4, 4, 4, unequal},

@@ -1,6 +1,7 @@
 // Chakra traces, read back and held against the program.
 #include "report/chakra.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -181,6 +182,21 @@ TEST(Chakra, SaysWhatCollectivesMoveAndAmongWhom) {
             EXPECT_EQ(node.numbers.at("is_cpu_op"), 0U);
         }
     }
+}
+
+TEST(Chakra, SaysWhatBringsAScatterAbout) {
+    const auto types = [](const char* by) {
+        const StepProgram step =
+            program(fmt::format(R"({{"data": 4, "sharding": "zero2", "grad_reduce_collective": "{}"}})", by).c_str());
+        std::set<std::uint64_t> all;
+        for (const ReadNode& node : nodes_of(ChakraTrace(step), 0))
+            if (node.type == 7) all.insert(node.numbers.at("comm_type"));
+        return all;
+    };
+    EXPECT_TRUE(types("reduce_scatter").contains(7));
+    EXPECT_TRUE(types("reduce").contains(1));
+    EXPECT_FALSE(types("reduce").contains(7));
+    EXPECT_FALSE(types("all_reduce").contains(7));
 }
 
 TEST(Chakra, PairsEverySendWithItsReceive) {

@@ -115,10 +115,37 @@ const Case sync_cases[]{
      }},
 };
 
+/// Every rank has all sums, and keeps its part.
+void by_all_reduce(Plan& p, Sharding sharding, bool overlap) {
+    p.strategy.data = 2;
+    p.strategy.sharding = sharding;
+    p.strategy.overlap_grad_reduce = overlap;
+    p.strategy.bucket_bytes = 6000;
+    p.strategy.grad_reduce_collective = strategies::GradReduceCollective::all_reduce;
+    p.training.micro_batch = 1;
+}
+
+const Case collective_cases[]{
+    {"Zero1ByAllReduce", [](Plan& p) { by_all_reduce(p, Sharding::zero1, false); }},
+    {"Zero1ByAllReduceOverlap",
+     [](Plan& p) {
+         by_all_reduce(p, Sharding::zero1, true);
+         p.strategy.tensor = 2;
+     }},
+    {"Zero2ByAllReduce",
+     [](Plan& p) {
+         by_all_reduce(p, Sharding::zero2, true);
+         p.strategy.pipeline = 2;
+     }},
+    {"Zero3ByAllReduce", [](Plan& p) { by_all_reduce(p, Sharding::zero3, true); }},
+};
+
 INSTANTIATE_TEST_SUITE_P(Visits, EveryMesh, testing::ValuesIn(visit_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Visits, InSixteenBits, testing::ValuesIn(visit_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Syncs, EveryMesh, testing::ValuesIn(sync_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Syncs, InSixteenBits, testing::ValuesIn(sync_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Collectives, EveryMesh, testing::ValuesIn(collective_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Collectives, InSixteenBits, testing::ValuesIn(collective_cases), name_of);
 
 }  // namespace
 }  // namespace orrery::run

@@ -216,6 +216,12 @@ const Refusal strategy_cases[]{
          p.strategy.tensor_mode = strategies::TensorMode::two_d;
      }},
     {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
+    {"/strategy/grad_reduce_collective",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.sharding = strategies::Sharding::zero2;
+         p.strategy.grad_reduce_collective = strategies::GradReduceCollective::reduce;
+     }},
     {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",
      [](Plan& p) {

@@ -240,6 +240,8 @@ void any_key(Dice& dice, json& s) {
         of_plan["context"] = 1;
     }
     if (key.name == "compression_passes") of_plan["compression_ratio"] = 4;
+    if (key.name == "grad_reduce_collective" && dice.coin())
+        of_plan["sharding"] = dice.one_of<std::string>({"zero1", "zero2", "zero3"});
     if ((key.name.starts_with("zero_") || key.name.starts_with("fsdp_")) && dice.coin()) of_plan["sharding"] = "zero3";
 }
 

@@ -368,6 +368,18 @@ TEST(InsistedAlgorithms, AStepTakesThem) {
     EXPECT_NE(ring, tree);
 }
 
+/// Behind every backward: an all_reduce moves each gradient twice, reduces n / (n - 1) times as much as a scatter.
+TEST(GradReduceCollectives, AStepTakesThem) {
+    const auto seconds = [](const char* by) {
+        nlohmann::json patch = nlohmann::json::parse(R"({"cluster": {"preset": "dgx-a100", "nodes": 2},
+            "strategy": {"tensor": 1, "pipeline": 1, "data": 16, "sharding": "zero2"}})");
+        patch["strategy"]["grad_reduce_collective"] = by;
+        return quick(small_scenario(patch.dump())).step_time_s;
+    };
+    EXPECT_GT(seconds("reduce"), seconds("reduce_scatter"));
+    EXPECT_GT(seconds("all_reduce"), seconds("reduce"));
+}
+
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {
     EXPECT_THROW((void)collective_seconds({.preset = "superpod-a100", .nodes = 2}, "", CollectiveKind::all_reduce, 17,
                                           mebibyte, profiles()),

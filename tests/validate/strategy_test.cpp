@@ -218,6 +218,23 @@ TEST(MapStrategy, PaddlesSecondStageWaitsForEveryReduction) {
     EXPECT_TRUE(overlaps("PyTorch"));
 }
 
+TEST(MapStrategy, ScattersAreBroughtAboutAsTheFrameworkDoes) {
+    const auto by = [](const char* framework, const char* sharding) {
+        return strategy({{"tp", 1},
+                         {"pp", 1},
+                         {"dp", 16},
+                         {"gpus", 16},
+                         {"sharding", sharding},
+                         {"switches", {{"framework", framework}}}})
+            .grad_reduce_collective;
+    };
+    using strategies::GradReduceCollective;
+    EXPECT_EQ(by("PaddlePaddle 2.5.1 (PaddleNLP)", "ZeRO-2"), GradReduceCollective::reduce);
+    EXPECT_EQ(by("HF + Deepspeed Zero 3 + Full Offload", "HF+DeepSpeed ZeRO-3"), GradReduceCollective::all_reduce);
+    EXPECT_EQ(by("Megatron + Deepspeed ZeRO (old branch)", "ZeRO-3"), GradReduceCollective::reduce_scatter);
+    EXPECT_EQ(by("PyTorch", "ZeRO-2"), GradReduceCollective::reduce_scatter);
+}
+
 TEST(MapStrategy, OverlapFollowsTheSoftware) {
     EXPECT_FALSE(strategy({}).overlap_grad_reduce) << "Megatron-LM of 2021, its own DDP";
     EXPECT_TRUE(strategy({{"overlap", true}}).overlap_grad_reduce);
