@@ -52,6 +52,9 @@ struct GpuFacts {
     DeepBench deepbench = {};
     /// Where a node's collectives are those read on V100: its own rate of NVLinks over theirs; 0: they are not.
     double over_v100_links = 0;
+    /// Of a GPU's NVLinks, all through NVSwitches, where nccl_system's collectives were read; 0: no node of these GPUs
+    /// is wired otherwise.
+    double nvswitch_bytes_per_second = 0;
     std::string_view measured_on = {};  ///< whose products and attention are taken for its own; empty: its own
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
 
@@ -13,6 +14,7 @@
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
 #include "calibrate/predictor.hpp"
+#include "hardware/datasheets.hpp"
 
 namespace orrery::calibrate {
 
@@ -150,6 +152,10 @@ void scale_links(CollectiveTable& table, double ratio) {
     table.provenance.origin += fmt::format("; scaled by {:.3f}, the ratio of NVLinks' rates (estimate)", ratio);
 }
 
+/// NVLinks between so many GPUs of a DGX-1V's cube mesh, of which vTrain's tables are: the fewest that any of them has
+/// to the others (`nvidia-smi topo -m`; topology/dgx.cpp).
+constexpr std::array<std::uint32_t, 9> cube_mesh_nvlinks{0, 0, 1, 2, 4, 2, 3, 4, 6};
+
 const CollectiveTable& nearest(const std::vector<CollectiveTable>& tables, kernels::CollectiveKind kind,
                                std::uint32_t ranks) {
     const CollectiveTable* best = nullptr;
@@ -169,6 +175,8 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
         for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", device)) {
             extend_below(table, nearest(sweeps, table.kind, table.ranks));
             scale_links(table, facts.over_v100_links);
+            table.nvlink_bytes_per_second =
+                cube_mesh_nvlinks.at(table.ranks) * hardware::nvlink2_bytes_per_second * facts.over_v100_links;
             profile.collectives.push_back(std::move(table));
         }
         return;
@@ -176,6 +184,7 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
     profile.collectives = std::move(sweeps);
     if (!facts.send_recv.empty())
         profile.collectives.push_back(vidur_send_recv(folder / facts.send_recv, std::string(facts.device)));
+    for (CollectiveTable& table : profile.collectives) table.nvlink_bytes_per_second = facts.nvswitch_bytes_per_second;
 }
 
 /// As a reader of the written profile will see them: four digits.

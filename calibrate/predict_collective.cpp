@@ -73,6 +73,11 @@ Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
     return {lookup.seconds.at(bytes), false, spread};
 }
 
+double CollectivePredictor::size_there(const Lookup& lookup, double bytes, double nvlink) {
+    const double there = lookup.table->nvlink_bytes_per_second;
+    return nvlink > 0 && there > 0 ? bytes * (there / nvlink) : bytes;
+}
+
 /// Latency that ranks beyond the largest measured count add: the time of the smallest size goes on growing as the
 /// power of the ranks that it grew by between the last two counts, at most in proportion. The same for every size.
 double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_iterator largest, std::uint32_t ranks) {
@@ -87,18 +92,19 @@ double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_it
 
 /// Between two measured rank counts: ln time over ln ranks. Beyond the largest: growth of the traffic per link, and
 /// added latency.
-Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks, double bytes) {
+Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks, double bytes, double nvlink) {
+    const auto time = [&](const Lookup& lookup) { return sweep_time(lookup, size_there(lookup, bytes, nvlink)); };
     const auto above = sweeps.lower_bound(ranks);
-    if (above != sweeps.end() && above->first == ranks) return sweep_time(above->second, bytes);
+    if (above != sweeps.end() && above->first == ranks) return time(above->second);
     if (above == sweeps.begin()) {
-        Estimate least = sweep_time(above->second, bytes);
+        Estimate least = time(above->second);
         least.extrapolated = true;
         return least;
     }
     const auto below = std::prev(above);
-    const Estimate low = sweep_time(below->second, bytes);
+    const Estimate low = time(below->second);
     if (above != sweeps.end()) {
-        const Estimate high = sweep_time(above->second, bytes);
+        const Estimate high = time(above->second);
         const double t = std::log(static_cast<double>(ranks) / below->first) /
                          std::log(static_cast<double>(above->first) / below->first);
         return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true,
@@ -109,13 +115,13 @@ Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks,
             true, low.uncertainty};
 }
 
-Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double bytes) const {
+Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double bytes, double nvlink) const {
     if (!std::isfinite(bytes) || bytes < 0)
         throw Error(fmt::format("a collective of {} bytes", bytes), "sizes are finite and not negative");
     if (ranks < 2) return {0.0, false};
     if (kind == Kind::send_recv) ranks = 2;
     const Rule found = rule(kind, ranks, bytes);
-    Estimate answer = between(*found.sweeps, ranks, found.bytes);
+    Estimate answer = between(*found.sweeps, ranks, found.bytes, nvlink);
     answer.seconds *= found.factor;
     answer.extrapolated = answer.extrapolated || !found.text.empty();
     return answer;
@@ -128,8 +134,8 @@ std::optional<Estimate> CollectivePredictor::among_nodes(Kind kind, std::uint32_
     return sweep_time(found->second, bytes);
 }
 
-std::string CollectivePredictor::explain(Kind kind, std::uint32_t ranks, double bytes) const {
-    const Estimate answer = estimate(kind, ranks, bytes);
+std::string CollectivePredictor::explain(Kind kind, std::uint32_t ranks, double bytes, double nvlink) const {
+    const Estimate answer = estimate(kind, ranks, bytes, nvlink);
     std::string out = fmt::format("{} of {} among {} ranks: {}{}\n", kernels::name(kind), format_bytes(bytes), ranks,
                                   format_seconds(answer.seconds), answer.extrapolated ? ", extrapolated" : "");
     if (ranks < 2) return out + "  a single rank moves nothing\n";
@@ -140,7 +146,11 @@ std::string CollectivePredictor::explain(Kind kind, std::uint32_t ranks, double 
         const auto& table = *lookup.table;
         out +=
             fmt::format("  table {} among {} ({})\n", kernels::name(table.kind), table.ranks, table.provenance.origin);
-        const std::size_t before = lookup.seconds.before(found.bytes);
+        const double there = size_there(lookup, found.bytes, nvlink);
+        if (there != found.bytes)
+            out += fmt::format("    of {:.0f} GB/s of each rank's NVLinks, here {:.0f}: read at {}\n",
+                               table.nvlink_bytes_per_second / 1e9, nvlink / 1e9, format_bytes(there));
+        const std::size_t before = lookup.seconds.before(there);
         for (std::size_t i = before; i < std::min(before + 2, table.points.size()); ++i)
             out += fmt::format("    row {}: {} in {}\n", i, format_bytes(table.points[i].bytes),
                                format_seconds(table.points[i].seconds));

@@ -17,11 +17,13 @@ public:
     explicit CollectivePredictor(const Profile& profile);
     /// Zero seconds for a single rank. Throws Error when the profile has no collective table at all, or bytes is
     /// negative or not finite.
-    [[nodiscard]] Estimate estimate(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    [[nodiscard]] Estimate estimate(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,
+                                    double nvlink = 0) const;
     /// None where these ranks on these nodes have no table of this kind.
     [[nodiscard]] std::optional<Estimate> among_nodes(kernels::CollectiveKind kind, std::uint32_t ranks,
                                                       std::uint32_t nodes, double bytes) const;
-    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,
+                                      double nvlink = 0) const;
 
 private:
     struct Lookup {
@@ -37,8 +39,10 @@ private:
     };
     [[nodiscard]] Rule rule(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
     static Estimate sweep_time(const Lookup& lookup, double bytes);
+    /// The size that took as long on the links where the table was measured.
+    static double size_there(const Lookup& lookup, double bytes, double nvlink);
     static double added_latency(const Sweeps& sweeps, Sweeps::const_iterator largest, std::uint32_t ranks);
-    static Estimate between(const Sweeps& sweeps, std::uint32_t ranks, double bytes);
+    static Estimate between(const Sweeps& sweeps, std::uint32_t ranks, double bytes, double nvlink);
 
     std::string profile_name_;
     std::map<kernels::CollectiveKind, Sweeps> kinds_;

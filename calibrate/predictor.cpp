@@ -85,8 +85,8 @@ Estimate Predictor::at_table_clock(const kernels::Kernel& kernel) const {
                       kernel);
 }
 
-Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
-    return tables_->collective.estimate(kind, ranks, bytes);
+Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes, double nvlink) const {
+    return tables_->collective.estimate(kind, ranks, bytes, nvlink);
 }
 
 std::optional<Estimate> Predictor::measured(kernels::CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes,
@@ -111,8 +111,8 @@ std::string Predictor::explain(const kernels::Kernel& kernel) const {
                       kernel);
 }
 
-std::string Predictor::explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
-    return tables_->collective.explain(kind, ranks, bytes);
+std::string Predictor::explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes, double nvlink) const {
+    return tables_->collective.explain(kind, ranks, bytes, nvlink);
 }
 
 const Profile& Predictor::profile() const { return *tables_->source; }

@@ -44,8 +44,11 @@ public:
     [[nodiscard]] Estimate at_table_clock(const kernels::Kernel& kernel) const;
 
     /// A collective among `ranks` GPUs of one node. Monotonic in bytes; ranks between measured counts are
-    /// interpolated. Throws Error when the profile has no table for the kind and no formula stands in for it.
-    [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    /// interpolated. nvlink: bytes per second of each rank's NVLinks to the others; where a table says on how much of
+    /// it it was measured, it is read at the size that took there as long on the links. 0: as measured. Throws Error
+    /// when the profile has no table for the kind and no formula stands in for it.
+    [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,
+                                      double nvlink = 0) const;
 
     /// A collective of just so many ranks on just so many nodes: one node as above; several by the profile's own table
     /// of them, none where it has no such table.
@@ -57,7 +60,8 @@ public:
 
     /// Which rows of which table the answer was interpolated between, or which formula; for `orrery explain`.
     [[nodiscard]] std::string explain(const kernels::Kernel& kernel) const;
-    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,
+                                      double nvlink = 0) const;
 
     [[nodiscard]] const Profile& profile() const;
     /// FLOP/s of the fastest row of profile().gemm[table].

@@ -165,9 +165,12 @@ std::string to_text(const PointwiseTable& table) {
 
 std::string to_text(const CollectiveTable& table) {
     return fmt::format(
-        "{{\"kind\": \"{}\", \"ranks\": {}, {}\"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": "
+        "{{\"kind\": \"{}\", \"ranks\": {}, {}{}\"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": "
         "{}{}}}}}",
         kernels::name(table.kind), table.ranks, table.nodes > 1 ? fmt::format("\"nodes\": {}, ", table.nodes) : "",
+        table.nvlink_bytes_per_second > 0
+            ? fmt::format("\"nvlink_GB_per_s\": {}, ", number(table.nvlink_bytes_per_second / 1e9))
+            : "",
         to_text(table.provenance), bytes_column(table.points),
         list(table.points, [](const auto& p) { return us(p.seconds); }), half_widths(table.points));
 }

@@ -248,14 +248,20 @@ void check_transfers(const Profile& profile, const std::vector<CollectivePoint>&
     check_table(points, pointer, Cost(profile, Dtype::bf16));
 }
 
+void check_not_negative(double value, const std::string& pointer, std::string_view what) {
+    if (!(std::isfinite(value) && value >= 0))
+        fail(pointer, fmt::format("{} is {}; it must be finite and not negative", what, value), "measure it again");
+}
+
 void check_collectives(const Profile& profile) {
     for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
         const std::string pointer = fmt::format("/collectives/{}", t);
-        const auto& [kind, ranks, provenance, points, nodes] = profile.collectives[t];
+        const auto& [kind, ranks, provenance, points, nodes, nvlink] = profile.collectives[t];
         if (ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
         if (nodes == 0 || ranks % nodes != 0)
             fail(pointer + "/nodes", fmt::format("{} nodes cannot hold {} ranks, as many each", nodes, ranks),
                  "measure with as many ranks on every node");
+        check_not_negative(nvlink, pointer, "nvlink_GB_per_s");
         check_transfers(profile, points, pointer);
     }
 }
@@ -270,11 +276,6 @@ void check_overlap(const Profile& profile) {
         check_positive(profile.overlap[i].kernel_slowdown, fmt::format("/overlap/{}", i), "kernel_slowdown");
         check_positive(profile.overlap[i].beside_slowdown, fmt::format("/overlap/{}", i), "beside_slowdown");
     }
-}
-
-void check_not_negative(double value, const std::string& pointer, std::string_view what) {
-    if (!(std::isfinite(value) && value >= 0))
-        fail(pointer, fmt::format("{} is {}; it must be finite and not negative", what, value), "measure it again");
 }
 
 void check_conditions(const Profile& profile) {

@@ -164,10 +164,13 @@ PointwiseTable pointwise_table(const Value& node) {
 }
 
 CollectiveTable collective_table(const Value& node) {
-    node.only({"kind", "ranks", "nodes", "provenance", "rows"});
-    return {node.at("kind").named(kernels::collective_from), node.at("ranks").count32(),
-            provenance(node.at("provenance")), transfers(node.at("rows")),
-            node.has("nodes") ? node.at("nodes").count32() : 1};
+    node.only({"kind", "ranks", "nodes", "nvlink_GB_per_s", "provenance", "rows"});
+    return {node.at("kind").named(kernels::collective_from),
+            node.at("ranks").count32(),
+            provenance(node.at("provenance")),
+            transfers(node.at("rows")),
+            node.has("nodes") ? node.at("nodes").count32() : 1,
+            node.has("nvlink_GB_per_s") ? node.at("nvlink_GB_per_s").number() * 1e9 : 0};
 }
 
 CopyTable copy_table(const Value& node) {

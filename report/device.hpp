@@ -1,17 +1,16 @@
 // What a rank runs on, for what a report says of its kernels.
 #pragma once
 
-#include <cstdint>
-
 #include "calibrate/predictor.hpp"
 #include "hardware/gpu.hpp"
+#include "topology/node.hpp"
 
 namespace orrery::report {
 
 struct Device {
     const calibrate::Predictor& predictor;
     const hardware::Gpu& gpu;
-    std::uint32_t gpus_per_node;  ///< of the cluster: tells which groups stay inside a node
+    const topology::NodePlan& node;  ///< of the cluster: tells which groups stay inside one, and how they are joined
 };
 
 }  // namespace orrery::report

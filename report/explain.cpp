@@ -101,12 +101,13 @@ TransferRow collective_row(const TransferUse& use, const Collective& collective,
     TransferRow row = timed(use);
     row.ranks = fmt::format("{}", ranks);
     double seconds = mean_span(use);
-    if (ranks > 1 && group.front() / device.gpus_per_node == group.back() / device.gpus_per_node) {
-        const calibrate::Estimate estimate = device.predictor.collective(collective.on_links(), ranks, bytes);
+    if (ranks > 1 && group.front() / device.node.gpus() == group.back() / device.node.gpus()) {
+        const double nvlink = device.node.ring_bytes_per_second(ranks);
+        const calibrate::Estimate estimate = device.predictor.collective(collective.on_links(), ranks, bytes, nvlink);
         const double of_tokens = tokens != nullptr ? sim::seconds_of_tokens(*tokens) : 0.0;
         seconds = estimate.seconds + of_tokens;
         row.time = format_seconds(seconds);
-        row.note = origin(estimate, device.predictor.explain(collective.on_links(), ranks, bytes));
+        row.note = origin(estimate, device.predictor.explain(collective.on_links(), ranks, bytes, nvlink));
         if (of_tokens > 0)
             row.note += fmt::format("; {} of {} tokens' kernels", format_seconds(of_tokens), tokens->tokens);
     }
@@ -167,8 +168,8 @@ std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& 
     std::string text = fmt::format("{}: rank {} runs {}\n\n", scenario.name, rank, step.programs[role].name);
     text += strategies::to_text(step, role) + '\n';
     text += fmt::format("kernels of one step, {}\n", format_seconds(prediction.step_time_s));
-    const auto& [predictor, gpu, gpus_per_node] = device;
-    const sim::KernelPrices prices(step, scenario.plan, gpu, predictor, gpus_per_node);
+    const auto& [predictor, gpu, node] = device;
+    const sim::KernelPrices prices(step, scenario.plan, gpu, predictor, node.gpus());
     text += kernel_table(kernel_rows(uses, prices), predictor, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
@@ -228,8 +229,8 @@ Records explained(const scenarios::Scenario& scenario, const sim::Prediction& pr
                   std::uint32_t rank) {
     const Census uses = uses_of(scenario, prediction, rank, prediction.blocks);
     const strategies::StepProgram& step = prediction.program;
-    const auto& [predictor, gpu, gpus_per_node] = device;
-    const sim::KernelPrices prices(step, scenario.plan, gpu, predictor, gpus_per_node);
+    const auto& [predictor, gpu, node] = device;
+    const sim::KernelPrices prices(step, scenario.plan, gpu, predictor, node.gpus());
     std::vector<Expense> rows;
     for (const KernelRow& row : kernel_rows(uses, prices))
         rows.push_back(expense(row, predictor, prediction.step_time_s));

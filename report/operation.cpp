@@ -43,9 +43,7 @@ struct CategoryOf {
 struct TextOf {
     const StepProgram& step;
     std::string operator()(const Compute& c) const { return kernels::to_text(step.kernels[c.kernel]); }
-    std::string operator()(const Collective& c) const {
-        return fmt::format("{} over {}", c.name(), to_text(c.group));
-    }
+    std::string operator()(const Collective& c) const { return fmt::format("{} over {}", c.name(), to_text(c.group)); }
     std::string operator()(const Send& s) const { return fmt::format("send {:+} along {}", s.delta, to_text(s.axis)); }
     std::string operator()(const Recv& r) const {
         return fmt::format("receive {:+} along {}", r.delta, to_text(r.axis));

@@ -22,7 +22,7 @@ RankView::RankView(const scenarios::Scenario& scenario, std::uint32_t rank)
     text_ = explain(scenario, prediction_, device(), rank);
 }
 
-Device RankView::device() const { return {*predictor_, *gpu_, cluster_.gpus_per_node()}; }
+Device RankView::device() const { return {*predictor_, *gpu_, cluster_.plan_of(0)}; }
 
 Records RankView::table() const { return explained(scenario_, prediction_, device(), rank_); }
 

@@ -1,5 +1,6 @@
 #include "topology/node.hpp"
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
 #include <compare>
@@ -133,6 +134,16 @@ bool NodePlan::paths_alike() const {
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu)
         if (!alike(out_[gpu], out_[0]) || !alike(in_[gpu], in_[0])) return false;
     return true;
+}
+
+double NodePlan::ring_bytes_per_second(std::uint32_t ranks) const {
+    ranks = std::min(ranks, gpus_);
+    if (ranks < 2) return 0;
+    std::vector<double> rate(ranks);
+    for (const auto& [from, to, link] : links_)
+        if (link.kind == LinkKind::nvlink && from < ranks && (to >= gpus_ || to < ranks))
+            rate[from] += link.bytes_per_second;
+    return *std::ranges::min_element(rate);
 }
 
 double NodePlan::gpu_bytes_per_second() const {

@@ -68,8 +68,8 @@ double peak(const calibrate::Predictor& predictor, Dtype format) {
 }  // namespace
 
 Json kernel_list(const strategies::Plan& plan, const sim::Prediction& p, const Device& device, std::uint32_t rank) {
-    const auto& [predictor, gpu, gpus_per_node] = device;
-    const sim::KernelPrices prices(p.program, plan, gpu, predictor, gpus_per_node);
+    const auto& [predictor, gpu, node] = device;
+    const sim::KernelPrices prices(p.program, plan, gpu, predictor, node.gpus());
     std::vector<Json> entries;
     for (const KernelUse& use : census_of(p, rank).kernels)
         entries.push_back(entry(use, prices.of(use.kernel), predictor.explain(use.kernel), p.step_time_s));

@@ -92,7 +92,7 @@ std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction
                     {"scaling", points(sim::scale_curve(scenario, p, profiles), p)},
                     {"network", network(p, cluster)},
                     {"roofline", roof(p, predictor, 0)},
-                    {"kernels", kernel_list(scenario.plan, p, {predictor, gpu, cluster.gpus_per_node()}, 0)},
+                    {"kernels", kernel_list(scenario.plan, p, {predictor, gpu, cluster.plan_of(0)}, 0)},
                     {"step_rank", 0},
                     {"command", command}};
     return page(data);

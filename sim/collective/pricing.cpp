@@ -26,8 +26,8 @@ Pricer::Pricer(const topology::Cluster& cluster, const Kinds& kinds, std::span<c
                topology::GpuId from, topology::GpuId to)
     : machine_(machine_of(cluster, from, to, nodes_of(kinds, numbers))) {
     for (const std::uint32_t number : numbers) {
-        profiles_.push_back(kinds[number].predictor);
-        const auto& constants = profiles_.back()->profile().constants;
+        kinds_.push_back({kinds[number].predictor, &cluster.plan_of(kinds[number].node)});
+        const auto& constants = kinds_.back().profile->profile().constants;
         if (const auto found = constants.find("host_message_seconds"); found != constants.end())
             machine_.host_message_seconds = std::max(machine_.host_message_seconds, found->second.value);
     }
@@ -35,8 +35,9 @@ Pricer::Pricer(const topology::Cluster& cluster, const Kinds& kinds, std::span<c
 
 double Pricer::inside_node(CollectiveKind kind, std::uint32_t ranks, double bytes) const {
     double slowest = 0;
-    for (const calibrate::Predictor* profile : profiles_)
-        slowest = std::max(slowest, profile->collective(kind, ranks, bytes).seconds);
+    for (const auto& [profile, node] : kinds_)
+        slowest =
+            std::max(slowest, profile->collective(kind, ranks, bytes, node->ring_bytes_per_second(ranks)).seconds);
     return slowest;
 }
 

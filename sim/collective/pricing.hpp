@@ -68,7 +68,11 @@ private:
     [[nodiscard]] double fill_seconds(const Outline& outline, Protocol protocol, const Job& job,
                                       double seconds_per_byte) const;
 
-    std::vector<const calibrate::Predictor*> profiles_;
+    struct Inside {
+        const calibrate::Predictor* profile;
+        const topology::NodePlan* node;
+    };
+    std::vector<Inside> kinds_;
     Machine machine_;
 };
 

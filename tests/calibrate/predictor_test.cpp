@@ -304,6 +304,26 @@ TEST(PredictCollective, DerivesMissingKindsFromTheRing) {
     EXPECT_TRUE(predictor.collective(CollectiveKind::broadcast, 8, 1 << 20).extrapolated);
 }
 
+TEST(PredictCollective, MoreNvlinksCarryTheSameSooner) {
+    Profile profile = small_profile();
+    for (CollectiveTable& table : profile.collectives) table.nvlink_bytes_per_second = 25e9;
+    const Predictor predictor(profile);
+    const auto time = [&](double nvlink, double bytes) {
+        return predictor.collective(CollectiveKind::all_reduce, 8, bytes, nvlink).seconds;
+    };
+    for (const double bytes : {1e6, 1e8, 1e10}) {
+        EXPECT_EQ(time(0, bytes), time(25e9, bytes)) << "as measured";
+        EXPECT_EQ(time(50e9, bytes), time(25e9, bytes / 2));
+        EXPECT_EQ(time(12.5e9, bytes), time(25e9, bytes * 2));
+    }
+    EXPECT_NEAR(time(50e9, 1e11) / time(25e9, 1e11), 0.5, 1e-9);
+    EXPECT_EQ(time(50e9, 8), time(25e9, 8)) << "latency is no matter of links";
+    EXPECT_NE(predictor.explain(CollectiveKind::all_reduce, 8, 1e8, 50e9)
+                  .find("of 25 GB/s of each rank's NVLinks, "
+                        "here 50: read at"),
+              std::string::npos);
+}
+
 TEST(PredictCollective, RefusesImpossibleSizes) {
     const Profile profile = small_profile();
     const Predictor predictor(profile);

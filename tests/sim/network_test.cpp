@@ -1,5 +1,6 @@
 #include "sim/network.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,12 +11,14 @@
 #include <tuple>
 #include <vector>
 
+#include "calibrate/profile.hpp"
 #include "hardware/token_exchange.hpp"
 #include "sim/collective/algorithms.hpp"
 #include "sim/collective/nccl_tuning.hpp"
 #include "sim/collective/timer.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
+#include "topology/dgx.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -378,6 +381,34 @@ TEST(GradReduceCollectives, AStepTakesThem) {
     };
     EXPECT_GT(seconds("reduce"), seconds("reduce_scatter"));
     EXPECT_GT(seconds("all_reduce"), seconds("reduce"));
+}
+
+/// vTrain's sweeps of V100 are a DGX-1's, NVIDIA's of A100 a DGX A100's; nodes that are wired otherwise carry them on
+/// their own links.
+TEST(CollectivesInsideANode, TakeTheLinksOfTheirNode) {
+    const auto seconds = [](const char* preset, const char* profile, std::uint32_t ranks) {
+        return collective_seconds({.preset = preset, .nodes = 1}, profile, CollectiveKind::all_reduce, ranks, 4e9);
+    };
+    EXPECT_NEAR(seconds("v100-4", "v100", 4) / seconds("dgx-1v", "v100", 4), 4.0 / 6, 0.01);
+    EXPECT_NEAR(seconds("v100-4", "v100", 2) / seconds("dgx-1v", "v100", 2), 1.0 / 2, 0.01);
+    EXPECT_NEAR(seconds("dgx-2", "v100-sxm3", 2) / seconds("dgx-1v", "v100-sxm3", 2), 1.0 / 6, 0.01);
+    EXPECT_NEAR(seconds("hgx-a100-4", "a100", 2) / seconds("dgx-a100", "a100", 2), 3, 0.03);
+    EXPECT_NEAR(seconds("hgx-a100-4", "a100", 4) / seconds("dgx-a100", "a100", 4), 1, 0.01);
+    // BigScience, experiments/bandwidth: 4 GB among four V100 of Jean Zay took 48.1 and 48.5 ms.
+    EXPECT_NEAR(seconds("v100-4", "v100", 4) / 48.3e-3, 1, 0.05);
+}
+
+TEST(CollectivesInsideANode, TablesSayTheLinksOfTheirNode) {
+    const auto expect_links = [](const char* profile, const char* node) {
+        const topology::NodeSpec& spec = topology::find_node(node);
+        const topology::NodePlan plan = topology::build_node(spec, spec.gpus, spec.nics);
+        for (const auto& table :
+             calibrate::load_profile(fmt::format("scenarios/profiles/{}.json", profile)).collectives)
+            EXPECT_EQ(table.nvlink_bytes_per_second, plan.ring_bytes_per_second(table.ranks)) << node << table.ranks;
+    };
+    expect_links("v100", "dgx-1v");
+    expect_links("v100-sxm3", "dgx-1v");
+    expect_links("a100", "dgx-a100");
 }
 
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {

@@ -73,6 +73,19 @@ TEST(Node, CubeMeshIsSymmetric) {
     }
 }
 
+TEST(Node, RingsHaveTheLinksThatJoinTheirGpus) {
+    const NodePlan mesh = whole("dgx-1v"), pairs = whole("v100-4"), four = whole("hgx-a100-4"), all = whole("dgx-a100");
+    EXPECT_DOUBLE_EQ(mesh.ring_bytes_per_second(2), 25e9);
+    EXPECT_DOUBLE_EQ(mesh.ring_bytes_per_second(4), 100e9) << "two links of each lead to the other square";
+    EXPECT_DOUBLE_EQ(mesh.ring_bytes_per_second(8), 150e9);
+    EXPECT_DOUBLE_EQ(pairs.ring_bytes_per_second(2), 50e9);
+    EXPECT_DOUBLE_EQ(pairs.ring_bytes_per_second(4), 150e9);
+    EXPECT_DOUBLE_EQ(four.ring_bytes_per_second(2), 100e9);
+    for (const std::uint32_t ranks : {2U, 5U, 8U}) EXPECT_DOUBLE_EQ(all.ring_bytes_per_second(ranks), 300e9) << ranks;
+    EXPECT_EQ(all.ring_bytes_per_second(1), 0);
+    EXPECT_EQ(whole("pcie-8").ring_bytes_per_second(8), 0);
+}
+
 TEST(Node, NvswitchReachesEveryGpuAtFullRate) {
     const NodePlan node = whole("dgx-h100");
     EXPECT_EQ(count(node, VertexKind::nvswitch), 1u);
