@@ -6,6 +6,7 @@
 #include "tests/report/golden.hpp"
 #include "tests/report/sample.hpp"
 #include "topology/catalog.hpp"
+#include "topology/dgx.hpp"
 
 namespace orrery::report {
 namespace {
@@ -41,11 +42,12 @@ calibrate::Profile profile() {
 class ExplainTest : public testing::Test {
 protected:
     [[nodiscard]] std::string of_rank(std::uint32_t rank) const {
-        return explain(sample_scenario(), sample_prediction(), {predictor_, topology::find_gpu("A100-SXM4-80GB"), 8},
-                       rank);
+        return explain(sample_scenario(), sample_prediction(),
+                       {predictor_, topology::find_gpu("A100-SXM4-80GB"), node_}, rank);
     }
     calibrate::Profile profile_ = profile();
     calibrate::Predictor predictor_{profile_};
+    topology::NodePlan node_ = topology::build_node(topology::find_node("dgx-a100"), 8, 8);
 };
 
 TEST_F(ExplainTest, ShowsProgramKernelsTransfersAndConstants) {
