@@ -209,20 +209,13 @@ const Refusal offload_cases[]{
      }},
 };
 
-const Refusal strategy_cases[]{
-    {"/strategy/tensor_mode",
-     [](Plan& p) {
-         p.strategy.tensor = 4;
-         p.strategy.tensor_mode = strategies::TensorMode::two_d;
-     }},
-    {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
+const Refusal sharding_cases[]{
     {"/strategy/grad_reduce_collective",
      [](Plan& p) {
          p.strategy.data = 2;
          p.strategy.sharding = strategies::Sharding::zero2;
          p.strategy.grad_reduce_collective = strategies::GradReduceCollective::reduce;
      }},
-    {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",
      [](Plan& p) {
          p.model.tied_embeddings = true;
@@ -235,6 +228,16 @@ const Refusal strategy_cases[]{
          p.strategy.pipeline = p.strategy.data = 2;
          p.strategy.sharding = strategies::Sharding::zero3;
      }},
+};
+
+const Refusal strategy_cases[]{
+    {"/strategy/tensor_mode",
+     [](Plan& p) {
+         p.strategy.tensor = 4;
+         p.strategy.tensor_mode = strategies::TensorMode::two_d;
+     }},
+    {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
+    {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/context",
      [](Plan& p) {
          with_experts(p);
@@ -304,6 +307,7 @@ TEST(Support, RefusesByKey) {
     for (const Refusal& one : dropout_cases) expect_refused(one);
     for (const Refusal& one : image_cases) expect_refused(one);
     for (const Refusal& one : strategy_cases) expect_refused(one);
+    for (const Refusal& one : sharding_cases) expect_refused(one);
     for (const Refusal& one : offload_cases) expect_refused(one);
 }
 
