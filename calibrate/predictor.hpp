@@ -44,7 +44,7 @@ public:
     [[nodiscard]] Estimate at_table_clock(const kernels::Kernel& kernel) const;
 
     /// A collective among `ranks` GPUs of one node. Monotonic in bytes; ranks between measured counts are
-    /// interpolated. nvlink: bytes per second of each rank's NVLinks to the others; where a table says on how much of
+    /// interpolated. nvlink: bytes per second of NVLinks from a rank to the others; where a table says on how much of
     /// it it was measured, it is read at the size that took there as long on the links. 0: as measured. Throws Error
     /// when the profile has no table for the kind and no formula stands in for it.
     [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,

@@ -120,8 +120,9 @@ struct CollectiveTable {
     Provenance provenance;
     std::vector<CollectivePoint> points;  ///< ascending in bytes
     std::uint32_t nodes = 1;              ///< that the ranks are spread over, as many on each
-    /// Of each rank's NVLinks to the others where it was measured, one direction (topology::NodePlan's
-    /// ring_bytes_per_second); 0: of a node whose wiring is taken for that of every node of these GPUs.
+    /// Of the NVLinks to the others, of the rank with the fewest where it was measured, one direction (as
+    /// topology::NodePlan's ring_bytes_per_second); 0: of a node whose wiring is taken for that of every node of these
+    /// GPUs.
     double nvlink_bytes_per_second = 0;
 };
 

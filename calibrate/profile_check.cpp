@@ -261,7 +261,10 @@ void check_collectives(const Profile& profile) {
         if (nodes == 0 || ranks % nodes != 0)
             fail(pointer + "/nodes", fmt::format("{} nodes cannot hold {} ranks, as many each", nodes, ranks),
                  "measure with as many ranks on every node");
-        check_not_negative(nvlink, pointer, "nvlink_GB_per_s");
+        constexpr double most = 1e13;  // bytes per second
+        if (!(nvlink >= 0 && nvlink <= most) || (nvlink > 0 && nodes > 1))
+            fail(pointer + "/nvlink_GB_per_s", "is the NVLinks of one node's GPUs, from 0 to 10000 GB/s",
+                 nodes > 1 ? "leave it out: these ranks are on several nodes" : "give GB/s, one direction");
         check_transfers(profile, points, pointer);
     }
 }

@@ -56,10 +56,12 @@ nlohmann::json measured_json(const calibrate::CollectiveTable& table) {
     nlohmann::json points = nlohmann::json::array();
     for (const calibrate::CollectivePoint& point : table.points)
         points.push_back({{"bytes", point.bytes}, {"time_us", point.seconds * 1e6}});
-    return {{"gpus", table.ranks},
-            {"nodes", table.nodes},
-            {"origin", table.provenance.origin},
-            {"points", std::move(points)}};
+    nlohmann::json json{{"gpus", table.ranks},
+                        {"nodes", table.nodes},
+                        {"origin", table.provenance.origin},
+                        {"points", std::move(points)}};
+    if (table.nvlink_bytes_per_second > 0) json["nvlink_GB_per_s"] = table.nvlink_bytes_per_second / 1e9;
+    return json;
 }
 
 }  // namespace

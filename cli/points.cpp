@@ -51,7 +51,7 @@ private:
             const auto* c = std::get_if<Collective>(&op.what);
             if (c == nullptr) continue;
             const std::uint32_t group = step.mesh.group_size(c->group);
-            if (group >= 2) add(calibrate::CollectiveShape{c->kind, group, whole(c->bytes, group)});
+            if (group >= 2) add(calibrate::CollectiveShape{c->on_links(), group, whole(c->bytes, group)});
         }
     }
 

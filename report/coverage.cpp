@@ -69,7 +69,10 @@ std::vector<Coverage> coverage(const Profile& profile) {
         all.push_back({std::string(kernels::name(t.kind)), t.points.size(),
                        range(t.points, &PointwisePoint::bytes, format_bytes), &t.provenance});
     for (const CollectiveTable& t : profile.collectives) {
-        const std::string on = t.nodes > 1 ? fmt::format(" on {} nodes", t.nodes) : "";
+        const std::string on = t.nodes > 1 ? fmt::format(" on {} nodes", t.nodes)
+                               : t.nvlink_bytes_per_second > 0
+                                   ? fmt::format(" on {:.0f} GB/s of NVLinks", t.nvlink_bytes_per_second / 1e9)
+                                   : "";
         all.push_back({fmt::format("{}, {} ranks{}", kernels::name(t.kind), t.ranks, on), t.points.size(),
                        range(t.points, &CollectivePoint::bytes, format_bytes), &t.provenance});
     }

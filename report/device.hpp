@@ -10,7 +10,7 @@ namespace orrery::report {
 struct Device {
     const calibrate::Predictor& predictor;
     const hardware::Gpu& gpu;
-    const topology::NodePlan& node;  ///< of the cluster: tells which groups stay inside one, and how they are joined
+    const topology::NodePlan& node;  ///< of the rank: tells which groups stay inside one, and how they are joined
 };
 
 }  // namespace orrery::report

@@ -17,12 +17,14 @@ RankView::RankView(const scenarios::Scenario& scenario, std::uint32_t rank)
                                {.keep_trace = true, .scale_factor = false, .advice = false, .allocator = false})),
       cluster_(topology::build(scenario.cluster)) {
     // A rank that is not there has no GPU; explain() says so.
-    gpu_ = &cluster_.gpu_of(scenario.plan.placement.gpu(std::min(rank, scenario.gpus - 1)));
+    const topology::GpuId here = scenario.plan.placement.gpu(std::min(rank, scenario.gpus - 1));
+    gpu_ = &cluster_.gpu_of(here);
+    node_ = &cluster_.plan_of(cluster_.node_of(here));
     predictor_ = &sim::profiles_of(scenario, cluster_, profiles_).of(*gpu_);
     text_ = explain(scenario, prediction_, device(), rank);
 }
 
-Device RankView::device() const { return {*predictor_, *gpu_, cluster_.plan_of(0)}; }
+Device RankView::device() const { return {*predictor_, *gpu_, *node_}; }
 
 Records RankView::table() const { return explained(scenario_, prediction_, device(), rank_); }
 

@@ -37,6 +37,7 @@ private:
     sim::Prediction prediction_;
     topology::Cluster cluster_;
     const topology::Gpu* gpu_;
+    const topology::NodePlan* node_;
     const calibrate::Predictor* predictor_;
     std::string text_;
 };

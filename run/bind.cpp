@@ -30,7 +30,8 @@ Action Bind::collective(const strategies::Collective& what, strategies::Lane lan
         if (send == receive) return [](kernels::Stream) {};
         return copy(receive, send, what.bytes);
     }
-    if (what.by == strategies::GradReduceCollective::all_reduce) return keep_part(*group, what, send, receive, dtype);
+    if (what.by == strategies::GradReduceCollective::all_reduce)
+        return keep_part(*group, what, send, receive, dtype, reduction);
     return [group, what, send, receive, dtype, reduction](kernels::Stream stream) {
         group->run(what.kind, send, receive, what.bytes, dtype, stream, reduction);
     };
@@ -38,13 +39,14 @@ Action Bind::collective(const strategies::Collective& what, strategies::Lane lan
 
 /// A reduce_scatter by an all_reduce: all sums where the terms were, of which each rank takes its part.
 Action Bind::keep_part(kernels::Communicator& group, const strategies::Collective& what, void* send, void* receive,
-                       kernels::Dtype dtype) const {
+                       kernels::Dtype dtype, kernels::Reduction reduction) const {
     const std::uint64_t bytes = what.bytes / group.ranks();
     const char* const part = static_cast<char*>(send) + group.rank() * bytes;
-    return [&group, &on = device, send, part, receive, dtype, bytes, all = what.bytes](kernels::Stream stream) {
-        group.run(kernels::CollectiveKind::all_reduce, send, send, all, dtype, stream);
-        if (part != receive) on.copy(kernels::CopyKind::device_to_device, receive, part, bytes, stream);
-    };
+    return
+        [&group, &on = device, send, part, receive, dtype, reduction, bytes, all = what.bytes](kernels::Stream stream) {
+            group.run(kernels::CollectiveKind::all_reduce, send, send, all, dtype, stream, reduction);
+            if (part != receive) on.copy(kernels::CopyKind::device_to_device, receive, part, bytes, stream);
+        };
 }
 
 namespace {

@@ -46,7 +46,7 @@ struct Bind {
 
 private:
     [[nodiscard]] Action keep_part(kernels::Communicator& group, const strategies::Collective& what, void* send,
-                                   void* receive, kernels::Dtype dtype) const;
+                                   void* receive, kernels::Dtype dtype, kernels::Reduction reduction) const;
 };
 
 }  // namespace orrery::run

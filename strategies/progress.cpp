@@ -92,7 +92,7 @@ private:
         if (waiting.size() < group.size()) return;
         for (const Post& post : waiting) {
             const auto& other = std::get<Collective>(runners_[post.runner].program->ops[post.op].what);
-            if (post.bytes != collective.bytes || other.kind != collective.kind)
+            if (post.bytes != collective.bytes || other.kind != collective.kind || other.by != collective.by)
                 problems_.push_back(fmt::format("{} op {} and {} op {} meet in different collectives",
                                                 runners_[runner].program->name, op, runners_[post.runner].program->name,
                                                 post.op));

@@ -76,15 +76,11 @@ void check_once_a_step(const Plan& plan) {
                "set optimizer_cpu_offload to false, or leave it out", Source::deepspeed_engine);
 }
 
-/// Where nothing is scattered there is nothing to bring about.
+/// It says what software does where it scatters: where nothing is, it has no effect.
 void check_grad_reduce_collective(const Strategy& strategy) {
-    constexpr std::string_view key = "/strategy/grad_reduce_collective";
     if (strategy.grad_reduce_collective == GradReduceCollective::reduce_scatter) return;
-    if (strategy.sharding == Sharding::none)
-        refuse(key, "given, but sharding is none: every rank takes all sums", "set sharding, or leave it out",
-               Source::origin_of_key);
     if (strategy.quantized_gradients)
-        refuse(key, "given beside quantized gradients, which ranks exchange among them",
+        refuse("/strategy/grad_reduce_collective", "given beside quantized gradients, which ranks exchange among them",
                "set zero_quantized_gradients to false, or leave it out", Source::deepspeed_engine);
 }
 

@@ -184,7 +184,7 @@ constexpr std::array of_strategy{
     field<&Strategy::grad_reduce_collective>({.name = "grad_reduce_collective", .words = grad_reduce_collectives,
         .help = "How ranks that share come to their parts of summed gradients: by one reduce_scatter, by a reduce of "
                 "each part to its rank (PaddlePaddle; DeepSpeed before 0.12.4), or by an all_reduce, of which each "
-                "keeps its part (DeepSpeed since); needs a sharding.",
+                "keeps its part (DeepSpeed since). Without a sharding each takes all sums in any case.",
         .origin = "DeepSpeed (reduce_scatter and use_multi_rank_bucket_allreduce of zero_optimization); PaddlePaddle "
                   "(GroupShardedStage2)"}),
     field<&Strategy::split_classes>({.name = "split_classes", .min = 1, .max = max_data,

@@ -34,10 +34,12 @@ bool looked_at(std::string_view source) {
     // What a product costs that adds to sums was looked for because steps of flagperf and nvidia_nemo_docs on H100 were
     // too fast, and on which generation it shows was decided with A100's zero_bubble and large_models in view. What
     // NVIDIA's launch scripts set was read because of nvidia_megatron_bridge, and taken for all of its tables with the
-    // errors of nvidia_dgxc_benchmarking in view; so were multiprocessors that overlapped products leave alone.
-    static constexpr std::array<std::string_view, 15> sources{"vtrain_single",
+    // errors of nvidia_dgxc_benchmarking in view; so were multiprocessors that overlapped products leave alone. Why
+    // steps with tensor ranks of bigscience_more are too fast was looked for, in vain.
+    static constexpr std::array<std::string_view, 16> sources{"vtrain_single",
                                                               "megatron_ci_tiny",
                                                               "bigscience",
+                                                              "bigscience_more",
                                                               "collectives",
                                                               "google_maxtext",
                                                               "mosaicml_llm_foundry",

@@ -93,7 +93,7 @@ constexpr std::array table{
     FieldRule{"strategy", "fsdp_prefetch", never},
     FieldRule{"strategy", "fsdp_limit_all_gathers", never},
     FieldRule{"strategy", "gradient_sync", never},
-    FieldRule{"strategy", "grad_reduce_collective", of_words},
+    FieldRule{"strategy", "grad_reduce_collective", of_software},
     FieldRule{"strategy", "all_to_all_algorithm", never},
     FieldRule{"strategy", "all_reduce_algorithm", never},
     FieldRule{"strategy", "zero_quantized_weights", never},

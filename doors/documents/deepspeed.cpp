@@ -23,6 +23,7 @@ constexpr Row rows[] = {
     harmless("amp.*"), rule("zero_optimization"), rule("zero_optimization.stage"),
     rule("zero_optimization.overlap_comm"), rule("zero_optimization.reduce_bucket_size"),
     rule("zero_optimization.reduce_scatter"), rule("zero_optimization.use_multi_rank_bucket_allreduce"),
+    rule("zero_optimization.contiguous_gradients"),
     refused("zero_optimization.offload_optimizer", "is an object that names a device", "{\"device\": \"cpu\"}",
         Takes::one, "{}"),
     rule("zero_optimization.offload_optimizer.device"), rule("zero_optimization.offload_optimizer.ratio"),
@@ -148,14 +149,19 @@ void read_loss_scaling(const Givens& given, Draft& draft) {
               power == nullptr ? draft.whole_file() : power->origin);
 }
 
-/// What brings sums to the ranks that keep them (stage_1_and_2.py, average_tensor, as of 0.12.4; stage3.py,
-/// __reduce_and_partition_ipg_grads).
+/// What brings sums to the ranks that keep them (stage_1_and_2.py, reduce_ipg_grads and average_tensor, as of 0.12.4;
+/// stage3.py, __reduce_and_partition_ipg_grads). Gradients that are not copied together are summed everywhere at the
+/// first two stages and scattered at the third.
 void read_grad_reduce_collective(const Givens& given, std::uint64_t number, const Given& stage, Draft& draft) {
     const Given* const scatter = given.find("zero_optimization.reduce_scatter");
     const Given* const several = given.find("zero_optimization.use_multi_rank_bucket_allreduce");
+    const Given* const together = given.find("zero_optimization.contiguous_gradients");
     const auto is_off = [&](const Given* said) { return said != nullptr && !given.is_on(said->name); };
+    if (number == 3 && is_off(together)) return;
     if (is_off(scatter))
         draft.set("/strategy/grad_reduce_collective", "all_reduce", scatter->origin);
+    else if (number < 3 && is_off(together))
+        draft.set("/strategy/grad_reduce_collective", "all_reduce", together->origin);
     else if (number < 3)
         draft.set("/strategy/grad_reduce_collective", is_off(several) ? "reduce" : "all_reduce",
                   several != nullptr ? several->origin : stage.origin);

@@ -133,6 +133,8 @@ void read_zero_stage(const Givens& given, Draft& draft) {
     const std::uint64_t counted = std::max(*number, least);
     set_key("/strategy/sharding", {"zero_stage", counted == 0 ? "none" : fmt::format("zero{}", counted), origin},
             draft);
+    // As readers of its own files have it (documents/deepspeed.cpp); its optimizer for bf16 sums everything, too.
+    if (counted == 1 || counted == 2) draft.set("/strategy/grad_reduce_collective", "all_reduce", origin);
 }
 
 void read_fsdp(const Givens& given, Draft& draft) {

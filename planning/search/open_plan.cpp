@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> ones{"strategy.tensor", "strategy.pipeline", "strategy.data",
                                                "training.micro_batch_size"};
-constexpr std::array<std::string_view, 51> defaults{"strategy.virtual_pipeline",
+constexpr std::array<std::string_view, 50> defaults{"strategy.virtual_pipeline",
                                                     "strategy.expert",
                                                     "strategy.expert_tensor",
                                                     "strategy.sequence_parallel",
@@ -51,7 +51,6 @@ constexpr std::array<std::string_view, 51> defaults{"strategy.virtual_pipeline",
                                                     "strategy.fsdp_prefetch",
                                                     "strategy.fsdp_limit_all_gathers",
                                                     "strategy.gradient_sync",
-                                                    "strategy.grad_reduce_collective",
                                                     "strategy.zero_quantized_weights",
                                                     "strategy.zero_hpz_partition_size",
                                                     "strategy.zero_quantized_gradients",

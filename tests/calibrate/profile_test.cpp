@@ -54,6 +54,7 @@ TEST(Profile, SurvivesTheRoundTrip) {
     Profile before = small_profile();
     before.collectives.push_back(before.collectives.back());
     before.collectives.back().nodes = 4;
+    before.collectives[1].nvlink_bytes_per_second = 25e9;
     save_profile(before, file);
     const Profile after = load_profile(file);
     EXPECT_EQ(after.name, "small");
@@ -68,6 +69,8 @@ TEST(Profile, SurvivesTheRoundTrip) {
     EXPECT_EQ(after.collectives.at(1).ranks, 8u);
     EXPECT_EQ(after.collectives[1].provenance.origin, "made up for a test");
     EXPECT_EQ(after.collectives[1].nodes, 1u);
+    EXPECT_EQ(after.collectives[1].nvlink_bytes_per_second, 25e9);
+    EXPECT_EQ(after.collectives[0].nvlink_bytes_per_second, 0);
     EXPECT_EQ(after.collectives.at(2).nodes, 4u);
 }
 
@@ -137,6 +140,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"collective", "\"kind\": \"all_reduce\"", "\"kind\": \"none\"", "/collectives/0"},
         BadText{"ranks", "\"ranks\": 2", "\"ranks\": 1", "/collectives/0/ranks"},
         BadText{"nodes", "\"ranks\": 2,", "\"ranks\": 2, \"nodes\": 3,", "/collectives/0/nodes: 3 nodes cannot hold 2"},
+        BadText{"nvlink_bytes", "\"ranks\": 2,", "\"ranks\": 2, \"nvlink_GB_per_s\": 25000000000,",
+                "/collectives/0/nvlink_GB_per_s: is the NVLinks of one node"},
+        BadText{"nvlink_of_nodes", "\"ranks\": 2,", "\"ranks\": 2, \"nodes\": 2, \"nvlink_GB_per_s\": 25,",
+                "/collectives/0/nvlink_GB_per_s"},
+        BadText{"nvlink_text", "\"ranks\": 2,", "\"ranks\": 2, \"nvlink_GB_per_s\": \"25\",",
+                "/collectives/0/nvlink_GB_per_s"},
         BadText{"no_nodes", "\"ranks\": 2,", "\"ranks\": 2, \"nodes\": 0,", "/collectives/0/nodes"},
         BadText{"ranks_negative", "\"ranks\": 2", "\"ranks\": -2", "not a whole number"},
         BadText{"truncated_grid", "\"m\": [256,1024,4096]", "\"m\": [256,1024]", "/gemm/0/grid/us: has 27 values"},

@@ -58,6 +58,23 @@ TEST(Calibrate, ListsPointsAndPutsLogsTogether) {
     EXPECT_EQ(orrery({"calibrate", "--list", one}).exit, 2);
 }
 
+/// What a step's links will carry, not what it is for.
+TEST(Calibrate, ListsWhatBringsAScatterAbout) {
+    const Folder folder;
+    const std::string list = folder / "points.json";
+    const auto listed = [&](const std::string& by) {
+        const Json plan = {{"data", 2}, {"sharding", "zero2"}, {"grad_reduce_collective", by}};
+        Json scenario = Json::parse(content_of("scenarios/gpt-tiny-cpu.json"));
+        scenario["strategy"] = plan;
+        const std::string file = folder.file(by + ".json", scenario.dump());
+        const Result result = orrery({"calibrate", "--for", file, "--ranks", "2", "--list", list});
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return content_of(list);
+    };
+    EXPECT_NE(listed("reduce_scatter").find("reduce_scatter"), std::string::npos);
+    EXPECT_EQ(listed("all_reduce").find("reduce_scatter"), std::string::npos);
+}
+
 /// The device program takes a SIGINT in the middle of its work, as by Ctrl-C.
 TEST(Calibrate, StopsCleanlyAndGoesOn) {
     const Folder folder;

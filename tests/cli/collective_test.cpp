@@ -50,6 +50,17 @@ TEST(Collective, WritesJson) {
     EXPECT_FALSE(json["rows"][0]["busiest_links"].empty());
 }
 
+/// 4 GB among four V100 that are joined pairwise, by a table of four of a cube mesh.
+TEST(Collective, SaysOnWhichNvlinksItIs) {
+    const Result result = orrery({"collective", "all_reduce", "--cluster", "v100-4", "--set", "cluster.nodes=1",
+                                  "--bytes", "4G", "--json", "-"});
+    EXPECT_EQ(result.exit, 0) << result.err;
+    const Json row = Json::parse(result.out)["rows"][0];
+    EXPECT_NE(row["why"].get<std::string>().find("of 100 GB/s of each rank's NVLinks, here 150: read at"),
+              std::string::npos)
+        << row["why"];
+}
+
 TEST(Collective, OptionsHaveAnEffect) {
     const std::vector<std::string> base{"collective", "all_reduce", "--cluster", "superpod-a100",
                                         "--gpus",     "64",         "--bytes",   "32M"};

@@ -97,6 +97,9 @@ TEST(DeepSpeed, ReadsWhatBringsSumsToTheirRanks) {
     EXPECT_EQ(by(R"("stage": 2, "use_multi_rank_bucket_allreduce": false, "reduce_scatter": false)"), "all_reduce");
     EXPECT_EQ(by(R"("stage": 3)"), nullptr);
     EXPECT_EQ(by(R"("stage": 3, "reduce_scatter": false)"), "all_reduce");
+    EXPECT_EQ(by(R"("stage": 3, "reduce_scatter": false, "contiguous_gradients": false)"), nullptr);
+    EXPECT_EQ(by(R"("stage": 2, "use_multi_rank_bucket_allreduce": false, "contiguous_gradients": false)"),
+              "all_reduce");
 }
 
 /// As its documentation has it (docs/code-docs/source/zero3.rst, ZeRO-Infinity).

@@ -154,6 +154,10 @@ TEST(Megatron, ReadsDeepSpeedsArguments) {
     EXPECT_EQ(at(read, "/training/fused_attention"), false);
     EXPECT_EQ(at(with("--deepspeed --num-experts 1"), "/model/num_experts"), nullptr);
     EXPECT_EQ(at(with("--deepspeed --zero-stage 0"), "/strategy/sharding"), "zero1") << "its bf16 optimizer shards";
+    EXPECT_EQ(at(read, "/strategy/grad_reduce_collective"), "all_reduce");
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 0"), "/strategy/grad_reduce_collective"), "all_reduce");
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 3"), "/strategy/grad_reduce_collective"), nullptr);
+    EXPECT_EQ(at(with("--use-distributed-optimizer"), "/strategy/grad_reduce_collective"), nullptr);
 }
 
 TEST(Megatron, ReadsTheOptimizerInHostMemory) {

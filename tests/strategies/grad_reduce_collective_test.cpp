@@ -73,9 +73,14 @@ std::string refused(const std::function<void(Strategy&)>& change) {
     return "";
 }
 
-TEST(GradReduceCollective, NeedsSomethingThatIsScattered) {
+TEST(GradReduceCollective, IsOfWhatIsScattered) {
     EXPECT_EQ(refused([](Strategy&) {}), "");
-    EXPECT_EQ(refused([](Strategy& s) { s.sharding = Sharding::none; }), "/strategy/grad_reduce_collective");
+    EXPECT_EQ(refused([](Strategy& s) { s.sharding = Sharding::none; }), "") << "what software would do";
+    const StepProgram whole = build(sharded(Sharding::none, GradReduceCollective::reduce));
+    for (const Op& op : whole.programs[0].ops) {
+        const auto* c = std::get_if<Collective>(&op.what);
+        EXPECT_TRUE(c == nullptr || c->by == GradReduceCollective::reduce_scatter);
+    }
     EXPECT_EQ(refused([](Strategy& s) {
                   s.sharding = Sharding::zero3;
                   s.quantized_gradients = true;
