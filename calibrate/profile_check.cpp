@@ -248,11 +248,6 @@ void check_transfers(const Profile& profile, const std::vector<CollectivePoint>&
     check_table(points, pointer, Cost(profile, Dtype::bf16));
 }
 
-void check_not_negative(double value, const std::string& pointer, std::string_view what) {
-    if (!(std::isfinite(value) && value >= 0))
-        fail(pointer, fmt::format("{} is {}; it must be finite and not negative", what, value), "measure it again");
-}
-
 void check_collectives(const Profile& profile) {
     for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
         const std::string pointer = fmt::format("/collectives/{}", t);
@@ -279,6 +274,11 @@ void check_overlap(const Profile& profile) {
         check_positive(profile.overlap[i].kernel_slowdown, fmt::format("/overlap/{}", i), "kernel_slowdown");
         check_positive(profile.overlap[i].beside_slowdown, fmt::format("/overlap/{}", i), "beside_slowdown");
     }
+}
+
+void check_not_negative(double value, const std::string& pointer, std::string_view what) {
+    if (!(std::isfinite(value) && value >= 0))
+        fail(pointer, fmt::format("{} is {}; it must be finite and not negative", what, value), "measure it again");
 }
 
 void check_conditions(const Profile& profile) {

@@ -234,10 +234,7 @@ std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, d
     const auto ranks = static_cast<std::uint32_t>(gpus.size());
     if (ranks <= 1) return "one rank: nothing to move";
     const Group group = group_of(gpus);
-    if (group.nodes() == 1) {
-        const topology::NodePlan& node = cluster_.plan_of(cluster_.node_of(gpus.front()));
-        return predictor(gpus.front()).explain(kind, ranks, bytes, node.ring_bytes_per_second(ranks));
-    }
+    if (group.nodes() == 1) return mixture(gpus).pricer.explain_inside(kind, ranks, bytes);
     const auto uses = path(gpus);
     if (const auto known = measured(kind, group, bytes, uses))
         return fmt::format("{} ranks on {} nodes: measured so in profile \"{}\", {}", ranks, group.nodes(),

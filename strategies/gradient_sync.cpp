@@ -117,11 +117,7 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
                                    ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
                                    : builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
-                      Collective{.kind = move.kind,
-                                 .group = move.group,
-                                 .bytes = move.size(mesh_, bytes),
-                                 .by = scatters ? plan_.strategy.grad_reduce_collective : Collective{}.by},
-                      {from}, {moved});
+                      collective_of(plan_, move, bytes), {from}, {moved});
         arrived = move.size(mesh_, parameters) / (scatters ? mesh_.group_size(move.group) : 1);
         StateView received{State::gradients, sent.portion, bucket};
         if (scatters) received.portion = Portion::updated;

@@ -73,6 +73,12 @@ void check_gradient_wire(const Plan& plan) {
                   "leave it out, or set strategy.offload_param_device to \"none\"", Source::not_modelled);
 }
 
+Collective collective_of(const Plan& plan, const Move& move, std::uint64_t bytes) {
+    Collective made{.kind = move.kind, .group = move.group, .bytes = move.size(plan.mesh(), bytes)};
+    if (move.kind == kernels::CollectiveKind::reduce_scatter) made.by = plan.strategy.grad_reduce_collective;
+    return made;
+}
+
 BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers,
                           std::span<const BufferId> from, std::uint64_t kept) {
     BufferId made = from.front();

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "strategies/intern.hpp"
+#include "strategies/ownership.hpp"
 #include "strategies/plan.hpp"
 
 namespace orrery::strategies {
@@ -20,6 +21,9 @@ bool changes_gradients(const Plan& plan);
 
 /// Of so many numbers that leave.
 std::uint64_t bytes_on_the_wire(const Plan& plan, std::uint64_t numbers);
+
+/// What makes a move of so many bytes: a scatter as the plan's software brings it about.
+Collective collective_of(const Plan& plan, const Move& move, std::uint64_t bytes);
 
 /// The kernels over so many numbers, from sums to what leaves or back, in line with it beside the layers. from: the
 /// first is what is worked on, the others stay until the first kernel has run. kept: bytes that they make and that no

@@ -145,7 +145,7 @@ void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) 
         case Sharding::zero1: return;
         case Sharding::zero2:
             strategy.overlap_grad_reduce = !contains(framework, "paddle");
-            if (contains(framework, "paddle")) strategy.grad_reduce_collective = GradReduceCollective::reduce;
+            if (!strategy.overlap_grad_reduce) strategy.grad_reduce_collective = GradReduceCollective::reduce;
             return;
         case Sharding::zero3:
             strategy.overlap_grad_reduce = !runs_first_zero_3(row, software);

@@ -90,12 +90,8 @@ private:
     [[nodiscard]] double moved(const std::vector<Move>& moves, std::uint64_t bytes) const {
         double seconds = 0;
         for (const Move& move : moves) {
-            const bool scatters = move.kind == kernels::CollectiveKind::reduce_scatter;
-            const strategies::Collective what{.kind = move.kind,
-                                              .group = move.group,
-                                              .by = scatters ? plan_.strategy.grad_reduce_collective
-                                                             : strategies::GradReduceCollective::reduce_scatter};
-            seconds += prices_.collective(index_, what.on_links(), move.group, move.size(mesh_, bytes));
+            const strategies::Collective made = strategies::collective_of(plan_, move, bytes);
+            seconds += prices_.collective(index_, made.on_links(), made.group, made.bytes);
         }
         return seconds;
     }

@@ -41,6 +41,11 @@ double Pricer::inside_node(CollectiveKind kind, std::uint32_t ranks, double byte
     return slowest;
 }
 
+std::string Pricer::explain_inside(CollectiveKind kind, std::uint32_t ranks, double bytes) const {
+    const auto& [profile, node] = kinds_.front();
+    return profile->explain(kind, ranks, bytes, node->ring_bytes_per_second(ranks));
+}
+
 /// Bus traffic per second of a GPU inside its node. Where NVSwitches reduce, an all_reduce's table shows NVLS: rings
 /// and trees move at the rate of an all_gather.
 double Pricer::inside_rate(CollectiveKind kind, std::uint32_t local) const {

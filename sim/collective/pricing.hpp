@@ -11,6 +11,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
@@ -61,6 +62,8 @@ public:
 
     /// Seconds of a collective among `ranks` GPUs of one node, of the slowest kind.
     [[nodiscard]] double inside_node(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    /// Where the first kind's come from.
+    [[nodiscard]] std::string explain_inside(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
 
 private:
     [[nodiscard]] double inside_rate(kernels::CollectiveKind kind, std::uint32_t local) const;

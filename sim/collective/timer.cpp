@@ -106,13 +106,6 @@ std::string parts_of(const Cost& cost) {
 
 }  // namespace
 
-std::string CollectiveTimer::why_inside(CollectiveKind kind, double bytes) const {
-    const topology::GpuId first = group_.gpus().front();
-    const std::uint32_t ranks = group_.ranks();
-    const double nvlink = cluster_.plan_of(cluster_.node_of(first)).ring_bytes_per_second(ranks);
-    return kinds_[kinds_.of(first)].predictor->explain(kind, ranks, bytes, nvlink);
-}
-
 CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const Insisted& insisted) {
     Answer found = answer(kind, bytes, insisted);
     CollectiveTime time;
@@ -124,7 +117,7 @@ CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const In
                    : found.measured_so
                        ? fmt::format("measured so, {} ranks on {} nodes, in profile \"{}\"", group_.ranks(),
                                      group_.nodes(), kinds_[kinds_.of(group_.gpus().front())].predictor->profile().name)
-                   : group_.nodes() == 1 ? why_inside(kind, bytes)
+                   : group_.nodes() == 1 ? pricer_.explain_inside(kind, group_.ranks(), bytes)
                                          : "one message: latency and the slowest link of its route";
         return time;
     }

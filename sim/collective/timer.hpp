@@ -68,7 +68,6 @@ private:
     [[nodiscard]] double slowest(const LinkLoad::Bytes& bytes) const;
     [[nodiscard]] Answer answer(kernels::CollectiveKind kind, double bytes, const Insisted& insisted);
     [[nodiscard]] Answer message(double bytes) const;
-    [[nodiscard]] std::string why_inside(kernels::CollectiveKind kind, double bytes) const;
     [[nodiscard]] std::vector<LinkShare> busiest(const Loads& loads, double bytes, double seconds) const;
 
     const topology::Cluster& cluster_;
