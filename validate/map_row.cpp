@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "validate/stated_keys.hpp"
+
 namespace orrery::validate {
 
 namespace {
@@ -30,8 +32,9 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);
     scenario.gpus = degrees.gpus;
     scenario.profile = hardware::find(scenario.cluster.gpu)->profile;
-    check_pipeline(scenario.plan);
     map_expert_parallelism(row, software, degrees, scenario.plan);
+    read_stated_keys(row, scenario.plan);
+    check_pipeline(scenario.plan);
     return scenario;
 }
 

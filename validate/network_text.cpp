@@ -45,7 +45,9 @@ std::vector<std::string> clauses(const std::string& text) {
     return {std::sregex_token_iterator(plain.begin(), plain.end(), separator, -1), std::sregex_token_iterator()};
 }
 
+/// NICs that carry both belong to the compute network ("Storage&Compute: 4x ...").
 bool of_the_host(const std::string& words) {
+    if (contains(words, "compute")) return false;
     return any_of(words, {"management", "storage", "frontend", "front-end", "in-band", "out-of-band", "north-south"});
 }
 
@@ -72,6 +74,13 @@ Nics nics_in(const std::string& clause) {
             .bytes_per_second = speed,
             .total = speed > widest_port,
             .bare = speed <= widest_port};
+}
+
+/// Of several networks whose NICs are counted, the one that carries most is between GPUs: a node has a port of 100 Gb/s
+/// for its host beside eight of 400 for them. Where a count is missing, the first that is named.
+bool carries_more(const Nics& nics, const Nics& than) {
+    if (nics.count == 0 || than.count == 0) return !than.stated();
+    return nics.count * nics.bytes_per_second > than.count * than.bytes_per_second;
 }
 
 /// "all-reduce 16 nodes 23-55 Gb/s measured": the middle of the range.
@@ -130,7 +139,7 @@ NetworkText read_network(const std::string& text) {
             continue;
         }
         kept += words + " ; ";
-        if (!network.nics.stated()) network.nics = nics_in(clause);
+        if (const Nics nics = nics_in(clause); carries_more(nics, network.nics)) network.nics = nics;
     }
     network.fabric = fabric_in(kept);
     // "InfiniBand, 200 Gb/s" names a generation: nodes that came with it have several, the vendor's number.

@@ -41,6 +41,10 @@ const Text texts[] = {
     {"1x 25 GbE management, 8x 400 Gb/s InfiniBand", 8, 400},
     {"2x100G Ethernet for storage and 8x NDR400 IB", 8, 400},
     {"8x 200 Gb/s IB; 100 Gb/s Ethernet (in-band)", 8, 200},
+    {"1x Ethernet 100Gb/s, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)", 8, 400},
+    {"Ethernet, Infiniband; 1x Intel X710 10GbE, 8x ConnectX-7 400GbE/NDR", 8, 400},
+    {"8x NDR400 IB, 1x 400 GbE", 8, 400},
+    {"Storage&Compute: 4x ConnectX-7 IB NDR 400Gb/s, Management: 25Gb/s Ethernet NIC", 4, 400},
     // Units and brackets.
     {"4x 100 Gb InfiniBand", 4, 100},
     {"4 * 100Gb RoCE", 4, 100, false, Fabric::ethernet},
