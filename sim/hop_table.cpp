@@ -39,7 +39,7 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
 
 /// In the order of the usual route, so that a hop's first NIC is the sender's and its last the receiver's.
 void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to, topology::LinkId first_link) {
-    cluster_.shares(from, to, sprayed_);
+    cluster_.loads(from, to, sprayed_);
     const auto place = [&](const topology::LinkShare& share) {
         const auto found = std::find(route_.begin(), route_.end(), share.link);
         return found == route_.end() ? static_cast<std::ptrdiff_t>(route_.size() / 2) : found - route_.begin();

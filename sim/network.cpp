@@ -71,7 +71,7 @@ std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;
     if (cluster_.node_of(from) == cluster_.node_of(to)) return uses;
     std::vector<topology::LinkShare> shares;
-    cluster_.shares(from, to, shares);
+    cluster_.loads(from, to, shares);
     for (const auto& [link, share] : shares) uses.push_back({link, share});
     return uses;
 }
@@ -141,7 +141,7 @@ std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
     std::vector<LinkUse> crossed, uses;
     std::vector<topology::LinkShare> shares;
     for (const Hop& hop : hops(group)) {
-        cluster_.shares(hop.from, hop.to, shares);
+        cluster_.loads(hop.from, hop.to, shares);
         for (const auto& [link, share] : shares) crossed.push_back({link, hop.share * share});
     }
     std::ranges::stable_sort(crossed, {}, &LinkUse::link);

@@ -55,8 +55,9 @@ Cluster::Place Cluster::place(std::uint32_t node) const {
 
 bool Cluster::rails_alike() const {
     const auto alike = [](const NodeGroup& group) { return group.plan->paths_alike(); };
-    return routing_.policy == RoutingPolicy::minimal && !failures_ && nics_per_node() == gpus_per_node_ &&
-           fabric_->rails_alike() && std::all_of(groups_.begin(), groups_.end(), alike);
+    return (routing_.policy == RoutingPolicy::minimal || sprays_alike()) && !failures_ &&
+           nics_per_node() == gpus_per_node_ && fabric_->rails_alike() &&
+           std::all_of(groups_.begin(), groups_.end(), alike);
 }
 
 double Cluster::nic_bytes_per_second() const {
@@ -187,6 +188,27 @@ void Cluster::shares(GpuId from, GpuId to, std::vector<LinkShare>& out) const {
     for (std::size_t i = 0; i < links.size(); ++i) {
         if (i == 0 || links[i] != links[i - 1]) out.push_back({links[i], 0});
         out.back().share += 1.0 / used;
+    }
+}
+
+bool Cluster::sprays_alike() const {
+    std::vector<double> trunks;
+    return routing_.policy == RoutingPolicy::spray && !failures_ && nodes() > 1 &&
+           fabric_->sprays_alike({0, 0}, {nodes() - 1, 0}, trunks);
+}
+
+void Cluster::loads(GpuId from, GpuId to, std::vector<LinkShare>& out) const {
+    if (!sprays_alike() || node_of(from) == node_of(to)) return shares(from, to, out);
+    const Ways way = ways(from, to);
+    std::vector<double> trunks;
+    (void)fabric_->sprays_alike(way.leave, way.enter, trunks);
+    std::vector<LinkId> links;
+    route_between_nodes(way, from % gpus_per_node_, 0, links);
+    out.clear();
+    std::size_t trunk = 0;
+    for (const LinkId link : links) {
+        const bool above = link >= first_fabric_link_ + fabric_->port_links();
+        out.push_back({link, above ? trunks[trunk++] : 1.0});
     }
 }
 

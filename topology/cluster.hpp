@@ -92,6 +92,12 @@ public:
     /// links of all minimal routes (at most 1,024 of them) in ascending order, with their parts.
     void shares(GpuId from, GpuId to, std::vector<LinkShare>& out) const;
 
+    /// Whether packets are sprayed, over working links, and load those of a kind alike (Fabric::sprays_alike).
+    [[nodiscard]] bool sprays_alike() const;
+    /// shares() for the question which link is the fullest: where packets are sprayed alike, one link stands for all of
+    /// its kind, the same for every message, in the order of a route.
+    void loads(GpuId from, GpuId to, std::vector<LinkShare>& out) const;
+
     /// Sum of latencies along route(from, to), plus the fixed cost of the NICs' send and receive when it leaves the
     /// node.
     [[nodiscard]] double latency_seconds(GpuId from, GpuId to) const;

@@ -153,6 +153,18 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
     return groups;
 }
 
+/// On an InfiniBand fat tree switches send every packet up the emptiest way: adaptive routing, which NCCL has on there
+/// and off on RoCE (NCCL_IB_ADAPTIVE_ROUTING, since 2.16). Evenly over all ways is what comes of it, and costs no more
+/// to predict than one way; around failures one way is taken.
+Routing choose_routing(const ClusterSpec& spec, const Fabric& fabric) {
+    if (!spec.routing.empty()) return {routing_policy(spec.routing), spec.routing_seed};
+    std::vector<double> trunks;
+    const bool alike = fabric.nodes() > 1 && fabric.sprays_alike({0, 0}, {fabric.nodes() - 1, 0}, trunks);
+    const bool sprays = alike && fabric.trunks() > 0 && spec.failed.empty() &&
+                        fabric.parts().adapter.name == hardware::infiniband_adapter.name;
+    return {sprays ? RoutingPolicy::spray : RoutingPolicy::minimal, spec.routing_seed, false};
+}
+
 /// Chips by themselves: nothing inside a node can be chosen.
 Cluster build_chips(const Design& design, const ClusterSpec& spec) {
     const Gpu& gpu = choose_gpu(design, spec);
@@ -168,10 +180,11 @@ Cluster build_chips(const Design& design, const ClusterSpec& spec) {
     if (!spec.node_file.empty()) refuse("node_file", "the chips of a pod sit in no node", "leave it out");
     auto fabric = choose_fabric(design, spec, {1, choose_rate(design, spec, 0), 0});
     const std::uint32_t nodes = fabric->nodes();
+    const Routing routing = choose_routing(spec, *fabric);
     return {std::string(design.preset.name),
             {{nodes, gpu, std::make_shared<NodePlan>(NodePlan::chip())}},
             std::move(fabric),
-            {routing_policy(spec.routing), spec.routing_seed}};
+            routing};
 }
 
 /// The nodes of a file have as many GPUs and NICs as it says, and its NICs' rate unless the scenario says another.
@@ -190,10 +203,11 @@ Cluster build_from_file(const Design& design, const ClusterSpec& spec, const Gpu
     own.nic_bytes_per_second = node.nic_bytes_per_second;
     auto fabric = choose_fabric(own, spec, {nics, choose_rate(own, spec, 0), 0});
     const std::uint32_t nodes = fabric->nodes();
+    const Routing routing = choose_routing(spec, *fabric);
     return {std::string(design.preset.name),
             {{nodes, gpu, std::make_shared<NodePlan>(std::move(node.plan))}},
             std::move(fabric),
-            {routing_policy(spec.routing), spec.routing_seed}};
+            routing};
 }
 
 }  // namespace
@@ -212,7 +226,7 @@ Cluster build(const Design& design, const ClusterSpec& spec) {
     }
     const double rate = choose_rate(design, spec, node.nic_bytes_per_second);
     auto fabric = choose_fabric(design, spec, {nics, rate, more});
-    const Routing routing{routing_policy(spec.routing), spec.routing_seed};
+    const Routing routing = choose_routing(spec, *fabric);
     groups.front().nodes = fabric->nodes() - more;
     return {std::string(design.preset.name), std::move(groups), std::move(fabric), routing};
 }

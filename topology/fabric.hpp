@@ -97,6 +97,10 @@ public:
     [[nodiscard]] virtual std::uint32_t usual_path(Port from, Port to) const = 0;
     /// Appends the links of a minimal route between ports of different nodes.
     void route(Port from, Port to, std::uint32_t path, std::vector<std::uint32_t>& out) const;
+    /// Under packet spraying over working links: whether a message loads every link like all those that leave the same
+    /// switches for the same tier, so that the links of route(from, to, 0) stand for all. Then `out` holds its share
+    /// on each trunk of that route, in order.
+    [[nodiscard]] virtual bool sprays_alike(Port, Port, std::vector<double>&) const { return false; }
     /// Whether any renumbering of the NICs of a node, the same in every node, maps usual routes onto usual routes, link
     /// by link with equal rates, and same-numbered NICs share no link with others. Folding takes rails together on the
     /// word of this, so say true only where it is a theorem.

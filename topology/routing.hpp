@@ -26,6 +26,7 @@ RoutingPolicy routing_policy(const std::string& name);
 struct Routing {
     RoutingPolicy policy = RoutingPolicy::minimal;
     std::uint64_t seed = 1;  ///< of the hash
+    bool stated = true;      ///< false: the policy is what such a fabric usually has
 };
 
 /// A path out of `paths` by a hash: the same for the same ports and seed.

@@ -16,7 +16,7 @@ void refuse_what_cannot_be_written(const Cluster& cluster) {
                     fmt::format("ask for at most {0} GPUs, as in --set cluster.nodes={1}", most_gpus,
                                 std::max(1U, most_gpus / cluster.gpus_per_node())));
     }
-    if (cluster.routing().policy == RoutingPolicy::spray) {
+    if (cluster.routing().policy == RoutingPolicy::spray && cluster.routing().stated) {
         throw Error("", "/cluster/routing", "packet spraying takes many routes at once, and SimGrid one",
                     "set routing to minimal or ecmp");
     }

@@ -12,7 +12,7 @@ LinkLoad::LinkLoad(const topology::Cluster& cluster, const Group& group)
     : cluster_(cluster), group_(group), columns_(cluster.fabric().routers()) {}
 
 void LinkLoad::add_route(GpuId from, GpuId to, double bytes, Bytes& load) {
-    cluster_.shares(from, to, shares_);
+    cluster_.loads(from, to, shares_);
     for (const topology::LinkShare& use : shares_) load[use.link] += bytes * use.share;
 }
 
@@ -22,11 +22,13 @@ void LinkLoad::add_leg(const Leg& t) {
     add_route(t.via, t.to, t.bytes, between_);
 }
 
-/// Whether routes depend on the sender only by its router: not where a hash, the packet, the load or a failure decides,
-/// nor where messages change rails.
+/// Whether routes depend on the sender only by its router: not where a hash, the load or a failure decides, or packets
+/// load links unlike each other, nor where messages change rails.
 bool LinkLoad::regular(const Phase& phase) const {
     const topology::Fabric& fabric = cluster_.fabric();
-    if (cluster_.failures() != nullptr || cluster_.routing().policy != topology::RoutingPolicy::minimal) return false;
+    if (!cluster_.sprays_alike() &&
+        (cluster_.failures() != nullptr || cluster_.routing().policy != topology::RoutingPolicy::minimal))
+        return false;
     return phase.forwarded || fabric.nodes() < 2 || fabric.parts().nics_per_node < 2 || fabric.joins({0, 0}, {1, 1});
 }
 
@@ -73,20 +75,24 @@ void LinkLoad::add_column(std::uint32_t to_node, std::uint32_t to_index, const P
     const topology::Fabric& fabric = cluster_.fabric();
     const GpuId to = group_.node(to_node)[to_index];
     const Port enter = port_of(to);
+    const bool sprayed = cluster_.sprays_alike();
     touched_.clear();
     const auto flush = [&](std::uint32_t router) {
         Column& column = columns_[router];
         if (column.bytes <= 0) return;
         route_.clear();
         fabric.route(column.from, enter, column.path, route_);
+        if (sprayed) (void)fabric.sprays_alike(column.from, enter, trunk_shares_);
         const std::uint32_t port_links = fabric.links() - fabric.trunks();
+        std::size_t trunk = 0;
         for (const LinkId link : route_)
-            if (link >= port_links) between_[cluster_.first_fabric_link() + link] += column.bytes;
+            if (link >= port_links)
+                between_[cluster_.first_fabric_link() + link] += column.bytes * (sprayed ? trunk_shares_[trunk++] : 1);
         column.bytes = 0;
     };
     const auto send = [&](GpuId via, double bytes) {
         const Port leave = port_of(via);
-        const std::uint32_t router = fabric.router_of(leave), path = fabric.usual_path(leave, enter);
+        const std::uint32_t router = fabric.router_of(leave), path = sprayed ? 0 : fabric.usual_path(leave, enter);
         Column& column = columns_[router];
         if (column.bytes > 0 && column.path != path) flush(router);
         if (column.bytes <= 0) touched_.push_back(router);

@@ -65,10 +65,11 @@ Seen check(const scenarios::Scenario& scenario) {
     return Seen::held;
 }
 
-/// Twelve replicas of four stages on 48 nodes, whose messages between scalable units share uplinks.
+/// Twelve replicas of four stages on 48 nodes, whose messages between scalable units share uplinks, one way each.
 scenarios::Scenario sharing_uplinks(const std::string& strategy) {
     return small_scenario(fmt::format(
-        R"({{"cluster": {{"nodes": 48}}, "strategy": {{"tensor": 8, "pipeline": 4, "data": 12, {}}},
+        R"({{"cluster": {{"nodes": 48, "routing": "minimal"}},
+             "strategy": {{"tensor": 8, "pipeline": 4, "data": 12, {}}},
              "training": {{"global_batch_size": 96}}}})",
         strategy));
 }

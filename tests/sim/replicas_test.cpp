@@ -16,7 +16,8 @@ constexpr double exact = 1e-12;
 scenarios::Scenario replicas(const std::string& strategy, std::uint32_t micro_batches) {
     const std::string plan = strategy.empty() ? "" : ", " + strategy;
     return small_scenario(fmt::format(
-        R"({{"cluster": {{"nodes": 48}}, "strategy": {{"tensor": 8, "pipeline": 4, "data": 12{}}},
+        R"({{"cluster": {{"nodes": 48, "routing": "minimal"}},
+             "strategy": {{"tensor": 8, "pipeline": 4, "data": 12{}}},
              "training": {{"global_batch_size": {}}}}})",
         plan, 12 * micro_batches));
 }

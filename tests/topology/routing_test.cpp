@@ -126,6 +126,51 @@ TEST(Routing, SharesOfASprayedMessageAddUpToOneInEveryTier) {
     }
 }
 
+/// What many messages put on each link: by every link, and by those that stand for their kind.
+TEST(Routing, OneLinkStandsForThoseThatAreSprayedAlike) {
+    for (const ClusterSpec& spec : {superpod("spray"), ClusterSpec{.preset = "dgx-a100", .nodes = 840},
+                                    ClusterSpec{.preset = "dgx-h100", .nodes = 90, .switch_ports = 32}}) {
+        SCOPED_TRACE(spec.preset);
+        const Cluster cluster = build(spec);
+        ASSERT_TRUE(cluster.sprays_alike());
+        std::mt19937_64 random(1);
+        std::map<LinkId, double> all, standing;
+        std::vector<LinkShare> uses;
+        for (int message = 0; message < 500; ++message) {
+            const auto from = static_cast<GpuId>(random() % cluster.gpus());
+            const auto to = static_cast<GpuId>(random() % cluster.gpus());
+            cluster.shares(from, to, uses);
+            for (const LinkShare& use : uses) all[use.link] += use.share / cluster.link(use.link).cables;
+            cluster.loads(from, to, uses);
+            for (const LinkShare& use : uses) standing[use.link] += use.share / cluster.link(use.link).cables;
+        }
+        std::map<std::uint32_t, double> fullest, said;
+        for (const auto& [link, load] : all) {
+            double& most = fullest[cluster.link(link).tier];
+            most = std::max(most, load);
+        }
+        for (const auto& [link, load] : standing) {
+            EXPECT_NEAR(load, all.at(link), 1e-9);
+            double& most = said[cluster.link(link).tier];
+            most = std::max(most, load);
+        }
+        ASSERT_EQ(said.size(), fullest.size());
+        for (const auto& [tier, load] : fullest) EXPECT_NEAR(said.at(tier), load, 1e-9) << "tier " << tier;
+        EXPECT_LT(standing.size(), all.size());
+    }
+}
+
+TEST(Routing, InfiniBandSpraysUnlessToldOtherwise) {
+    EXPECT_EQ(build({.preset = "superpod-h100"}).routing().policy, RoutingPolicy::spray);
+    EXPECT_EQ(build(superpod("minimal")).routing().policy, RoutingPolicy::minimal);
+    EXPECT_EQ(build({.preset = "ethernet", .nodes = 512}).routing().policy, RoutingPolicy::minimal);
+    EXPECT_EQ(build({.preset = "dgx-h100", .nodes = 8}).routing().policy, RoutingPolicy::minimal)
+        << "one switch a rail";
+    ClusterSpec broken{.preset = "superpod-h100"};
+    broken.failed = {"spine 0"};
+    EXPECT_EQ(build(broken).routing().policy, RoutingPolicy::minimal);
+}
+
 TEST(Routing, RailsChangeInsideTheNode) {
     const Cluster cluster = build(superpod("rails"));
     std::vector<std::uint32_t> tiers;
