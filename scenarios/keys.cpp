@@ -106,8 +106,8 @@ constexpr std::array of_cluster{
     Key{.name = "more_nodes", .kind = texts,
         .help = "Nodes of other GPUs, after the preset's own: [\"4 x P100\"]."},
     Key{.name = "routing", .kind = choice, .words = routings,
-        .help = "How messages choose among minimal routes; minimal: deterministic. Absent: spray on trees of "
-                "InfiniBand where nothing has failed, else minimal."},
+        .help = "How messages choose among minimal routes; minimal: deterministic. Absent: spray on a preset's "
+                "own tree of InfiniBand where nothing has failed, else minimal."},
     Key{.name = "routing_seed", .kind = integer, .min = 0, .max = max_exact,
         .help = "Of the hash of ecmp; 1 when absent."},
     Key{.name = "failed", .kind = texts,

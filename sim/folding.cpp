@@ -53,7 +53,7 @@ public:
             number = static_cast<std::uint32_t>(capacities_.size());
             const topology::LinkId id = hops_.link(link);
             capacities_.push_back(network_.capacity(id));
-            link_members_.push_back(members_[classes_[link]] * width_);
+            link_members_.push_back(members_[classes_[link]] * width_ * network_.cluster().stands_for(id));
             examples_.push_back(id);
         }
         return number;

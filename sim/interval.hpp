@@ -21,7 +21,7 @@ struct Doubt {
 
 /// Seconds between which four of five measured steps lie: standard deviations of the parts of the step, each whole for
 /// all its kernels, and of the software and the cluster, as independent factors of a lognormal time; upwards also work
-/// that is not in the program. sim/README.md lists them with their origins.
+/// that is not in the program. sim/interval.cpp has them, with their origins.
 Interval step_interval(double step_time_s, std::span<const Breakdown> stages, const Doubt& doubt);
 
 }  // namespace orrery::sim

@@ -35,12 +35,15 @@ public:
     explicit Side(const Facts& facts)
         : facts_(facts), total_(facts.capacity.size(), 0.0), last_(facts.capacity.size(), none) {}
 
-    /// nic: the hop's NIC link on this side; none: it has none, and nothing is known of its traffic.
-    void add(std::span<const std::uint32_t> links, std::uint32_t nic) {
-        for (const std::uint32_t link : links) {
+    /// nic: the hop's NIC link on this side; none: it has none, and nothing is known of its traffic. shares: of what
+    /// the NIC sends, on each link, the same for all of its hops; empty: all of it.
+    void add(std::span<const std::uint32_t> links, std::span<const double> shares, std::uint32_t nic) {
+        for (std::size_t i = 0; i < links.size(); ++i) {
+            const std::uint32_t link = links[i];
             if (nic != none && last_[link] == nic) continue;
             last_[link] = nic;
-            total_[link] += nic == none ? std::numeric_limits<double>::infinity() : facts_.capacity[nic];
+            const double share = shares.empty() ? 1.0 : shares[i];
+            total_[link] += nic == none ? std::numeric_limits<double>::infinity() : share * facts_.capacity[nic];
         }
     }
     [[nodiscard]] bool slack(std::uint32_t link) const {
@@ -105,16 +108,20 @@ std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& clu
                               const Marks& marks) {
     const Facts facts(hops, cluster, network);
     const auto is_nic = [&](std::uint32_t link) { return facts.is_nic[link]; };
+    // Where links are not loaded alike, a NIC may put more of another hop on a link.
+    const auto shares = [&](std::uint32_t hop) {
+        return cluster.sprays_alike() ? hops.shares(hop) : std::span<const double>{};
+    };
     Side senders(facts), receivers(facts);
     for (const std::uint32_t hop : sorted_hops(hops, [&](std::uint32_t h) { return hops.from(h); })) {
         const auto links = hops.links(hop);
         const auto nic = std::find_if(links.begin(), links.end(), is_nic);
-        senders.add(links, nic == links.end() ? none : *nic);
+        senders.add(links, shares(hop), nic == links.end() ? none : *nic);
     }
     for (const std::uint32_t hop : sorted_hops(hops, [&](std::uint32_t h) { return hops.to(h); })) {
         const auto links = hops.links(hop);
         const auto nic = std::find_if(links.rbegin(), links.rend(), is_nic);
-        receivers.add(links, nic == links.rend() ? none : *nic);
+        receivers.add(links, shares(hop), nic == links.rend() ? none : *nic);
     }
     std::vector<bool> slack(hops.used_links());
     for (std::uint32_t link = 0; link < slack.size(); ++link)

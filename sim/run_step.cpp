@@ -115,6 +115,16 @@ std::shared_ptr<const Folding> fold_known(Traffic traffic, const Network& networ
     return fold_ranks(std::move(traffic), network.cluster(), network, fold, binding);
 }
 
+/// Where trunks are slow that a scenario names, those that are loaded alike are not alike.
+topology::Cluster watched(const topology::Cluster& cluster, const Perturbed* perturbed) {
+    if (perturbed == nullptr) return cluster;
+    const std::vector<std::uint32_t>& marks = perturbed->marks().link;
+    const std::size_t trunks = std::min<std::size_t>(cluster.fabric().port_links(), marks.size());
+    const bool slow = std::any_of(marks.begin() + static_cast<std::ptrdiff_t>(trunks), marks.end(),
+                                  [](std::uint32_t mark) { return mark != 0; });
+    return slow ? cluster.with_every_link() : cluster;
+}
+
 /// The folding of the step; those of the others are written into them.
 std::shared_ptr<const Folding> fold(const strategies::StepProgram& program, const strategies::Plan& plan,
                                     const Network& network, const Running& how, std::vector<RanBeside>& others) {
@@ -153,7 +163,7 @@ RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster,
 
 RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
                  const Profiles& profiles, const Running& how)
-    : network(cluster, profiles, insisted_algorithms(plan.strategy)),
+    : network(watched(cluster, how.perturbed), profiles, insisted_algorithms(plan.strategy)),
       program(timeable(built, plan, network, how)),
       others(beside(program, how, network)),
       folding(fold(program, plan, network, how, others)),

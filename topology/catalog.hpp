@@ -15,16 +15,17 @@ namespace orrery::topology {
 
 /// What a scenario says of its cluster; everything but `preset` is optional and overrides the preset.
 struct ClusterSpec {
-    std::string preset;                    ///< "superpod-a100", "ethernet", ...
-    std::uint32_t nodes = 0;               ///< 0: the preset's own size
-    std::string gpu = {};                  ///< "" : the preset's GPU
-    std::uint32_t gpus_per_node = 0;       ///< 0: the preset's
-    std::uint32_t nics_per_node = 0;       ///< 0: the preset's
-    double nic_bytes_per_second = 0;       ///< 0: the preset's
-    double oversubscription = 0;           ///< leaf down : up; 0: the preset's
-    std::uint32_t switch_ports = 0;        ///< 0: the preset's
-    FabricSpec fabric = {};                ///< another fabric between the preset's nodes
-    std::string routing = {};              ///< of routing_policies(); "": minimal
+    std::string preset;               ///< "superpod-a100", "ethernet", ...
+    std::uint32_t nodes = 0;          ///< 0: the preset's own size
+    std::string gpu = {};             ///< "" : the preset's GPU
+    std::uint32_t gpus_per_node = 0;  ///< 0: the preset's
+    std::uint32_t nics_per_node = 0;  ///< 0: the preset's
+    double nic_bytes_per_second = 0;  ///< 0: the preset's
+    double oversubscription = 0;      ///< leaf down : up; 0: the preset's
+    std::uint32_t switch_ports = 0;   ///< 0: the preset's
+    FabricSpec fabric = {};           ///< another fabric between the preset's nodes
+    /// Of routing_policies(); "": spray on a preset's own tree of InfiniBand where nothing has failed, else minimal.
+    std::string routing = {};
     std::uint64_t routing_seed = 1;        ///< of ecmp's hash
     std::vector<std::string> failed = {};  ///< links and switches that do not work (Failures)
     std::string node_file = {};            ///< NCCL topology XML: the wiring of the nodes instead of the preset's

@@ -40,6 +40,7 @@ Cluster::Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_pt
     }
     first_fabric_link_ = static_cast<LinkId>(node_links);
     if (routing_.policy == RoutingPolicy::adaptive) adaptive_ = std::make_shared<AdaptivePaths>(fabric_);
+    sprays_alike_ = routing_.policy == RoutingPolicy::spray && fabric_->sprays_alike();
 }
 
 Cluster::Place Cluster::place(std::uint32_t node) const {
@@ -55,7 +56,7 @@ Cluster::Place Cluster::place(std::uint32_t node) const {
 
 bool Cluster::rails_alike() const {
     const auto alike = [](const NodeGroup& group) { return group.plan->paths_alike(); };
-    return (routing_.policy == RoutingPolicy::minimal || sprays_alike()) && !failures_ &&
+    return (routing_.policy == RoutingPolicy::minimal || sprays_alike_) && !failures_ &&
            nics_per_node() == gpus_per_node_ && fabric_->rails_alike() &&
            std::all_of(groups_.begin(), groups_.end(), alike);
 }
@@ -101,6 +102,13 @@ Cluster Cluster::with_failures(const std::vector<std::string>& failed) const {
     }
     Cluster cluster = unused();
     cluster.failures_ = std::move(failures);
+    cluster.sprays_alike_ = false;
+    return cluster;
+}
+
+Cluster Cluster::with_every_link() const {
+    Cluster cluster = *this;
+    cluster.sprays_alike_ = false;
     return cluster;
 }
 
@@ -191,25 +199,22 @@ void Cluster::shares(GpuId from, GpuId to, std::vector<LinkShare>& out) const {
     }
 }
 
-bool Cluster::sprays_alike() const {
-    std::vector<double> trunks;
-    return routing_.policy == RoutingPolicy::spray && !failures_ && nodes() > 1 &&
-           fabric_->sprays_alike({0, 0}, {nodes() - 1, 0}, trunks);
+std::uint32_t Cluster::stands_for(LinkId link) const {
+    const LinkId first_trunk = first_fabric_link_ + fabric_->port_links();
+    return sprays_alike_ && link >= first_trunk ? fabric_->stands_for(link - first_trunk) : 1;
 }
 
 void Cluster::loads(GpuId from, GpuId to, std::vector<LinkShare>& out) const {
-    if (!sprays_alike() || node_of(from) == node_of(to)) return shares(from, to, out);
+    if (!sprays_alike_ || node_of(from) == node_of(to)) return shares(from, to, out);
     const Ways way = ways(from, to);
     std::vector<double> trunks;
-    (void)fabric_->sprays_alike(way.leave, way.enter, trunks);
+    fabric_->trunk_shares(way.leave, way.enter, trunks);
     std::vector<LinkId> links;
     route_between_nodes(way, from % gpus_per_node_, 0, links);
     out.clear();
+    const LinkId first_trunk = first_fabric_link_ + fabric_->port_links();
     std::size_t trunk = 0;
-    for (const LinkId link : links) {
-        const bool above = link >= first_fabric_link_ + fabric_->port_links();
-        out.push_back({link, above ? trunks[trunk++] : 1.0});
-    }
+    for (const LinkId link : links) out.push_back({link, link >= first_trunk ? trunks.at(trunk++) : 1.0});
 }
 
 double Cluster::latency_seconds(GpuId from, GpuId to) const {

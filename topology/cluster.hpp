@@ -41,6 +41,8 @@ public:
     /// The same cluster with links and switches that have failed (Failures): routes go round them. Throws Error that
     /// names a GPU that is cut off.
     [[nodiscard]] Cluster with_failures(const std::vector<std::string>& failed) const;
+    /// The same cluster where links loaded alike may differ in what else they do: loads() names each of them.
+    [[nodiscard]] Cluster with_every_link() const;
     /// The same cluster before anyone has used it: adaptive routing has nothing to remember. Each simulation takes one
     /// of its own, so that none inherits the routes of another.
     [[nodiscard]] Cluster unused() const;
@@ -63,7 +65,8 @@ public:
 
     /// Whether any renumbering of a node's GPUs, the same in every node, maps the routes between nodes onto each other,
     /// link by link and rate by rate, and no two GPUs of a node share a link on them. So it is where each GPU has a NIC
-    /// and a plane of the fabric of its own, or a port of the only switch, all links work and routing is minimal.
+    /// and a plane of the fabric of its own, or a port of the only switch, all links work and routing is minimal or
+    /// sprays alike.
     [[nodiscard]] bool rails_alike() const;
 
     [[nodiscard]] std::uint32_t links() const { return first_fabric_link_ + fabric_->links(); }
@@ -93,7 +96,9 @@ public:
     void shares(GpuId from, GpuId to, std::vector<LinkShare>& out) const;
 
     /// Whether packets are sprayed, over working links, and load those of a kind alike (Fabric::sprays_alike).
-    [[nodiscard]] bool sprays_alike() const;
+    [[nodiscard]] bool sprays_alike() const { return sprays_alike_; }
+    /// How many links one stands for in loads().
+    [[nodiscard]] std::uint32_t stands_for(LinkId link) const;
     /// shares() for the question which link is the fullest: where packets are sprayed alike, one link stands for all of
     /// its kind, the same for every message, in the order of a route.
     void loads(GpuId from, GpuId to, std::vector<LinkShare>& out) const;
@@ -134,6 +139,7 @@ private:
     std::shared_ptr<AdaptivePaths> adaptive_;  // copies share the load
     std::uint32_t gpus_per_node_;
     LinkId first_fabric_link_ = 0;
+    bool sprays_alike_ = false;
 };
 
 /// Facts of the whole fabric for `orrery topology` and the tests.

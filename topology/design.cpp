@@ -158,9 +158,7 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
 /// to predict than one way; around failures one way is taken.
 Routing choose_routing(const ClusterSpec& spec, const Fabric& fabric) {
     if (!spec.routing.empty()) return {routing_policy(spec.routing), spec.routing_seed};
-    std::vector<double> trunks;
-    const bool alike = fabric.nodes() > 1 && fabric.sprays_alike({0, 0}, {fabric.nodes() - 1, 0}, trunks);
-    const bool sprays = alike && fabric.trunks() > 0 && spec.failed.empty() &&
+    const bool sprays = fabric.sprays_alike() && fabric.trunks() > 0 && spec.failed.empty() &&
                         fabric.parts().adapter.name == hardware::infiniband_adapter.name;
     return {sprays ? RoutingPolicy::spray : RoutingPolicy::minimal, spec.routing_seed, false};
 }

@@ -97,13 +97,16 @@ public:
     [[nodiscard]] virtual std::uint32_t usual_path(Port from, Port to) const = 0;
     /// Appends the links of a minimal route between ports of different nodes.
     void route(Port from, Port to, std::uint32_t path, std::vector<std::uint32_t>& out) const;
-    /// Under packet spraying over working links: whether a message loads every link like all those that leave the same
-    /// switches for the same tier, so that the links of route(from, to, 0) stand for all. Then `out` holds its share
-    /// on each trunk of that route, in order.
-    [[nodiscard]] virtual bool sprays_alike(Port, Port, std::vector<double>&) const { return false; }
-    /// Whether any renumbering of the NICs of a node, the same in every node, maps usual routes onto usual routes, link
-    /// by link with equal rates, and same-numbered NICs share no link with others. Folding takes rails together on the
-    /// word of this, so say true only where it is a theorem.
+    /// Whether every message, sprayed over working links, loads those that leave the same routers for the same tier
+    /// alike, so that the trunks of path 0 stand for all.
+    [[nodiscard]] virtual bool sprays_alike() const { return false; }
+    /// Where it does: the share of a sprayed message on each trunk of route(from, to, 0), in order, and how many trunks
+    /// one of them stands for.
+    virtual void trunk_shares(Port, Port, std::vector<double>& out) const { out.clear(); }
+    [[nodiscard]] virtual std::uint32_t stands_for(std::uint32_t /*trunk*/) const { return 1; }
+    /// Whether any renumbering of the NICs of a node, the same in every node, maps usual routes, and the loads of
+    /// sprayed messages, onto each other, link by link with equal rates, and same-numbered NICs share no link with
+    /// others. Folding takes rails together on the word of this, so say true only where it is a theorem.
     [[nodiscard]] virtual bool rails_alike() const { return false; }
     /// Trunks on a minimal route.
     [[nodiscard]] std::uint32_t distance(Port from, Port to) const;

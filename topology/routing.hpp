@@ -20,7 +20,7 @@ enum class RoutingPolicy : std::uint8_t {
     rails,     ///< minimal, but another rail is reached over NVLink in the sending node (NCCL's PXN, version 2.12)
 };
 std::span<const std::string_view> routing_policies();
-/// Throws Error at /cluster/routing.
+/// "": minimal. Throws Error at /cluster/routing.
 RoutingPolicy routing_policy(const std::string& name);
 
 struct Routing {

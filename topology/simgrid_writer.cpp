@@ -35,9 +35,13 @@ std::string to_simgrid_xml(const Cluster& cluster) {
     std::string out = fmt::format(
         "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
         "<!-- {}, a host for every GPU, every link in one direction. For plain max-min sharing run with\n"
-        "     cfg=network/model:CM02 cfg=network/crosstraffic:0 cfg=network/TCP-gamma:1e20 -->\n"
+        "     cfg=network/model:CM02 cfg=network/crosstraffic:0 cfg=network/TCP-gamma:1e20{} -->\n"
         "<platform version=\"4.1\">\n  <zone id=\"{}\" routing=\"Full\">\n",
-        cluster.name(), cluster.name());
+        cluster.name(),
+        cluster.routing().policy == RoutingPolicy::spray
+            ? "\n     Packets are sprayed there; here each pair has one way."
+            : "",
+        cluster.name());
     for (GpuId gpu = 0; gpu < cluster.gpus(); ++gpu) {
         const Gpu& kind = cluster.gpu_of(gpu);
         out += fmt::format("    <host id=\"gpu{}\" speed=\"{}f\"/>\n", gpu,

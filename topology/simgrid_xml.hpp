@@ -28,8 +28,9 @@ std::shared_ptr<const Fabric> parse_simgrid_xml(const std::string& text, const s
                                                 const FabricParts& parts);
 
 /// The cluster as a platform: a host for every GPU (its speed: the datasheet's dense 16-bit peak), a link for every
-/// directed link, a route for every ordered pair of GPUs. Throws Error for more than 256 GPUs, and for packet spraying,
-/// which no list of links describes.
+/// directed link, a route for every ordered pair of GPUs. Throws Error for more than 256 GPUs, and for packet spraying
+/// that the scenario states, which no list of links describes; where a fabric sprays because nothing is stated, each
+/// pair has its deterministic route, and a comment says so.
 std::string to_simgrid_xml(const Cluster& cluster);
 
 }  // namespace orrery::topology

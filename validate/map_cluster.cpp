@@ -186,6 +186,8 @@ void set_network(ClusterSpec& spec, const Row& row, const Class& kind, std::uint
     if (spec.nodes == 1) return;
     const NetworkText network = read_network(row.text("network").value_or(""));
     spec.preset = preset_of(network.fabric, kind);
+    // Trees of InfiniBand spray packets; where a GPU's own preset is one of RoCE, it does not know.
+    if (network.fabric == Fabric::infiniband && kind.preset == kind.ethernet) spec.routing = "spray";
     Nics nics = network.nics;
     if (!nics.stated()) nics = nics_of_generation(row.words("node"));
     if (!nics.stated() && network.fabric == Fabric::efa) nics = usual_efa(lower(spec.gpu));

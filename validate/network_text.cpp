@@ -47,7 +47,7 @@ std::vector<std::string> clauses(const std::string& text) {
 
 /// NICs that carry both belong to the compute network ("Storage&Compute: 4x ...").
 bool of_the_host(const std::string& words) {
-    if (contains(words, "compute")) return false;
+    if (contains(words, "&compute") || contains(words, "+compute")) return false;
     return any_of(words, {"management", "storage", "frontend", "front-end", "in-band", "out-of-band", "north-south"});
 }
 
@@ -79,7 +79,8 @@ Nics nics_in(const std::string& clause) {
 /// Of several networks whose NICs are counted, the one that carries most is between GPUs: a node has a port of 100 Gb/s
 /// for its host beside eight of 400 for them. Where a count is missing, the first that is named.
 bool carries_more(const Nics& nics, const Nics& than) {
-    if (nics.count == 0 || than.count == 0) return !than.stated();
+    const bool counted = nics.count > 0 && than.count > 0 && !nics.bare;
+    if (!counted) return !than.stated();
     return nics.count * nics.bytes_per_second > than.count * than.bytes_per_second;
 }
 

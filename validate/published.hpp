@@ -19,7 +19,7 @@ void read_published(const Row& row, std::span<const documents::Field<Struct>> fi
         if (!field.key.published.empty() && row.has(field.key.published)) field.set(to, stated(row, field.key));
 }
 
-/// A field that no row says as it is, and what sets it.
+/// A field that no row says as it is, and what sets it, unless the row states it under `scenario` (stated_keys.hpp).
 struct FieldRule {
     std::string_view section, key, rule;
 };

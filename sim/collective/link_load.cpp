@@ -70,7 +70,7 @@ void LinkLoad::add_pairs_between(const Phase& phase) {
 }
 
 /// Everything that one member gets from other nodes. Routes begin at the sender's router and take the path that the
-/// fabric names, so senders of one router and path share their trunks.
+/// fabric names, or are sprayed alike, so senders of one router and path share their trunks.
 void LinkLoad::add_column(std::uint32_t to_node, std::uint32_t to_index, const Phase& phase) {
     const topology::Fabric& fabric = cluster_.fabric();
     const GpuId to = group_.node(to_node)[to_index];
@@ -82,7 +82,7 @@ void LinkLoad::add_column(std::uint32_t to_node, std::uint32_t to_index, const P
         if (column.bytes <= 0) return;
         route_.clear();
         fabric.route(column.from, enter, column.path, route_);
-        if (sprayed) (void)fabric.sprays_alike(column.from, enter, trunk_shares_);
+        if (sprayed) fabric.trunk_shares(column.from, enter, trunk_shares_);
         const std::uint32_t port_links = fabric.links() - fabric.trunks();
         std::size_t trunk = 0;
         for (const LinkId link : route_)

@@ -150,10 +150,10 @@ std::vector<LinkShare> CollectiveTimer::busiest(const Loads& loads, double bytes
         const double utilisation = load * bytes / capacity(id) / seconds;
         Kind& kind = kinds[{link.tier, link.kind}];
         if (utilisation > kind.utilisation * (1 + 1e-9)) {
-            kind = {id, utilisation, 1};
+            kind = {id, utilisation, cluster_.stands_for(id)};
         } else if (utilisation > kind.utilisation * (1 - 1e-9)) {
             kind.link = std::min(kind.link, id);
-            ++kind.count;
+            kind.count += cluster_.stands_for(id);
         }
     }
     std::vector<Kind> order;

@@ -5,7 +5,9 @@
 #include <map>
 #include <string>
 
+#include "sim/link_levels.hpp"
 #include "sim/network.hpp"
+#include "sim/run_step.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
 
@@ -14,13 +16,17 @@ namespace {
 
 /// A small GPT in two stages of so many nodes each, under leaves of 8 nodes a rail, joined by 8 spines a rail: every
 /// micro-batch crosses the spines. NICs are slow, so that the network counts.
-double step_time(const std::string& cluster, int nodes_a_stage = 16) {
+scenarios::Scenario two_stages(const std::string& cluster, int nodes_a_stage = 16, const std::string& more = "") {
     const int data = 8 * nodes_a_stage;
     const std::string patch = fmt::format(
         R"({{"strategy": {{"tensor": 1, "pipeline": 2, "data": {}}}, "training": {{"global_batch_size": {}}},
-            "cluster": {{"preset": "dgx-a100", "nodes": {}, "nic_rate": "10 Gb/s", "switch_ports": 16{}}}}})",
-        data, 8 * data, 2 * nodes_a_stage, cluster);
-    return quick(small_scenario(patch)).step_time_s;
+            "cluster": {{"preset": "dgx-a100", "nodes": {}, "nic_rate": "10 Gb/s", "switch_ports": 16{}}}{}}})",
+        data, 8 * data, 2 * nodes_a_stage, cluster, more);
+    return small_scenario(patch);
+}
+
+double step_time(const std::string& cluster, int nodes_a_stage = 16) {
+    return quick(two_stages(cluster, nodes_a_stage)).step_time_s;
 }
 
 constexpr const char* one_way = R"(, "routing": "minimal")";
@@ -46,8 +52,44 @@ TEST(RoutedStep, InfiniBandSpraysUnlessToldOtherwise) {
     EXPECT_NEAR(step_time("", 20), step_time("", 16), 0.02 * step_time("", 16)) << "whether stages fill their leaves";
 }
 
+/// A slow cable is none of those that one stands for.
+TEST(RoutedStep, ASlowCableAboveTheLeavesCountsWhereverItIs) {
+    const auto slowed = [](const char* cable) {
+        const std::string slow = fmt::format(R"(, "perturbations": {{"slow_links": ["{} x 50"]}})", cable);
+        return quick(two_stages("", 16, slow)).step_time_s;
+    };
+    EXPECT_GT(slowed("leaf 0 - spine 0"), 1.1 * step_time(""));
+    EXPECT_NEAR(slowed("leaf 0 - spine 1"), slowed("leaf 0 - spine 0"), 1e-9 * step_time(""));
+    EXPECT_NEAR(slowed("node 0 nic 0"), slowed("node 1 nic 0"), 0.2 * step_time(""));
+}
+
+/// By cables that stand for others, and by each of them.
+TEST(RoutedStep, SprayedCablesCarryWhatAllOfThemCarry) {
+    // Two leaves of twelve nodes a stage: all of them fill their four cables, so that none is left out as slack.
+    const scenarios::Scenario scenario = two_stages(R"(, "oversubscription": 3)", 24);
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const calibrate::Predictor& predictor = profiles().find(scenario.profile);
+    const RanStep few(scenario.plan, cluster, predictor), all(scenario.plan, cluster.with_every_link(), predictor);
+    EXPECT_NEAR(few.seconds(), all.seconds(), 1e-9 * all.seconds());
+    const auto bytes = [&](const RanStep& ran) {
+        std::map<std::string, std::pair<double, std::uint32_t>> carried;
+        for (const LinkLevel& level : link_levels(cluster, ran)) {
+            auto& [sum, links] = carried[level.from + " - " + level.to];
+            sum += level.bytes, links += level.links;
+        }
+        return carried;
+    };
+    const auto some = bytes(few), each = bytes(all);
+    ASSERT_EQ(some.size(), each.size());
+    EXPECT_TRUE(some.contains("leaf - spine"));
+    for (const auto& [level, carried] : each) {
+        EXPECT_NEAR(some.at(level).first, carried.first, 1e-9 * carried.first) << level;
+        EXPECT_EQ(some.at(level).second, carried.second) << level;
+    }
+}
+
 TEST(RoutedStep, AFailedSpineCosts) {
-    const double sound = step_time("");
+    const double sound = step_time(one_way);
     EXPECT_GT(step_time(R"(, "failed": ["spine 0"])"), 1.01 * sound);
     EXPECT_GE(step_time(R"(, "failed": ["leaf 0 - spine 0"])"), sound);
 }

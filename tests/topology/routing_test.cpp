@@ -129,7 +129,8 @@ TEST(Routing, SharesOfASprayedMessageAddUpToOneInEveryTier) {
 /// What many messages put on each link: by every link, and by those that stand for their kind.
 TEST(Routing, OneLinkStandsForThoseThatAreSprayedAlike) {
     for (const ClusterSpec& spec : {superpod("spray"), ClusterSpec{.preset = "dgx-a100", .nodes = 840},
-                                    ClusterSpec{.preset = "dgx-h100", .nodes = 90, .switch_ports = 32}}) {
+                                    ClusterSpec{.preset = "dgx-h100", .nodes = 90, .switch_ports = 32},
+                                    ClusterSpec{.preset = "dgx-h100", .nodes = 200, .oversubscription = 3}}) {
         SCOPED_TRACE(spec.preset);
         const Cluster cluster = build(spec);
         ASSERT_TRUE(cluster.sprays_alike());

@@ -44,6 +44,7 @@ const Text texts[] = {
     {"1x Ethernet 100Gb/s, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)", 8, 400},
     {"Ethernet, Infiniband; 1x Intel X710 10GbE, 8x ConnectX-7 400GbE/NDR", 8, 400},
     {"8x NDR400 IB, 1x 400 GbE", 8, 400},
+    {"1x 100 Gb/s IB, 400 Gb/s uplinks", 1, 100},
     {"Storage&Compute: 4x ConnectX-7 IB NDR 400Gb/s, Management: 25Gb/s Ethernet NIC", 4, 400},
     // Units and brackets.
     {"4x 100 Gb InfiniBand", 4, 100},

@@ -42,8 +42,14 @@ void expect_exact(const topology::ClusterSpec& spec, std::uint32_t ranks, const 
 
 TEST(LinkLoad, PairsByClassAreExact) {
     for (const char* algorithm : {"direct", "pxn"}) {
-        expect_exact({.preset = "superpod-h100", .nodes = 64}, 512, algorithm);
-        expect_exact({.preset = "superpod-a100", .nodes = 40}, 316, algorithm);  // the last node half used
+        for (const char* routing : {"minimal", "spray"}) {
+            expect_exact({.preset = "superpod-h100", .nodes = 64, .routing = routing}, 512, algorithm);
+            // The last node half used; three tiers, oversubscribed.
+            expect_exact({.preset = "superpod-a100", .nodes = 40, .routing = routing}, 316, algorithm);
+            expect_exact(
+                {.preset = "dgx-a100", .nodes = 40, .oversubscription = 3, .switch_ports = 16, .routing = routing}, 320,
+                algorithm);
+        }
         expect_exact({.preset = "ethernet", .nodes = 100, .oversubscription = 2}, 720, algorithm);
         expect_exact({.preset = "superpod-a100", .nodes = 1}, 8, algorithm);
         expect_exact({.preset = "dgx-h100", .nodes = 8, .routing = "ecmp"}, 64, algorithm);
