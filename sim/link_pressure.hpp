@@ -11,10 +11,10 @@
 namespace orrery::sim {
 
 /// For each used link of `hops`, whether it is slack: the NICs whose traffic it can carry, on the sending or on the
-/// receiving side, are together no faster than the link. Its constraint then follows from theirs, and without it
-/// max-min rates are the same. NIC links are never slack, nor links that carry a hop without a NIC, nor links that no
-/// contending hop crosses. In a fabric without oversubscription most links are slack, which keeps the ranks of a stage
-/// alike wherever they sit.
+/// receiving side, by what each puts there of what it carries, are together no faster than the link. Its constraint
+/// then follows from theirs, and without it max-min rates are the same. NIC links are never slack, nor links that carry
+/// a hop without a NIC, nor links that no contending hop crosses. In a fabric without oversubscription most links are
+/// slack, which keeps the ranks of a stage alike wherever they sit.
 std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network,
                               const Marks& marks = {});
 
