@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import commands
 import compare
@@ -16,6 +17,7 @@ import compare
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PROGRAMS = ["orrery", "orrery-device", "orrery-worker"]
+LONG = 5  # seconds from which on a command's time is printed
 UNTOUCHED = shutil.ignore_patterns("build", ".git", ".cache", "__pycache__")
 
 
@@ -113,7 +115,10 @@ def check_command(clone, command, entry):
           flush=True)
     if "before" in entry and clone.run(entry["before"], 120).returncode != 0:
         wrong.append(f"before: {entry['before']} fails")
+    begun = time.monotonic()
     result = clone.run(without_missing_filters(todo), entry.get("seconds", 300))
+    if (took := time.monotonic() - begun) > LONG:
+        print(f"      {took:.0f} s", flush=True)
     if result.returncode not in entry.get("exit", [0]):
         wrong.append(f"exit code {result.returncode}: {result.stderr.strip()[-2000:]}")
     printed = result.stdout.splitlines()
