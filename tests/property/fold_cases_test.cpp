@@ -43,6 +43,11 @@ topology::ClusterSpec chips(std::uint32_t count, const char* shape, std::uint32_
     spec.fabric = {.kind = slices > 0 ? "multislice" : "torus", .shape = shape, .groups = slices};
     return spec;
 }
+topology::ClusterSpec small_switches(topology::ClusterSpec spec) {
+    spec.switch_ports = 16;
+    return spec;
+}
+
 topology::ClusterSpec routed(topology::ClusterSpec spec, const char* policy) {
     spec.routing = policy;
     return spec;
@@ -124,6 +129,7 @@ const Case cases[] = {
     {"EthernetHashed", routed(singles(128, 2), "ecmp"), 1, 4, 32, 128},
     {"RailsHashed", routed(preset("dgx-a100", 64, 2), "ecmp"), 8, 4, 16, 512},
     {"RailsSprayed", routed(preset("dgx-a100", 64, 2), "spray"), 8, 4, 16, 12},
+    {"RailsSprayedThreeTiers", small_switches(preset("dgx-a100", 40, 2)), 8, 4, 10, 4},
     {"EthernetSprayed", routed(singles(128, 2), "spray"), 1, 4, 32, 16},
     {"RailsAFailedLeafUplink", failed(preset("dgx-a100", 64, 2), "leaf 0 - spine 0"), 8, 4, 16, 128},
     {"NicsSharedByTwo", {.preset = "dgx-a100", .nodes = 8, .nics_per_node = 4}, 2, 2, 16, 2},
