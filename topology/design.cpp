@@ -153,9 +153,9 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
     return groups;
 }
 
-/// On an InfiniBand fat tree switches send every packet up the emptiest way: adaptive routing, which NCCL has on there
-/// and off on RoCE (NCCL_IB_ADAPTIVE_ROUTING, since 2.16). Evenly over all ways is what comes of it, and costs no more
-/// to predict than one way; around failures one way is taken.
+/// On an InfiniBand fat tree adaptive routing is supposed to be set up: switches send every packet up the emptiest way,
+/// and NCCL uses it there unless told otherwise (NCCL_IB_ADAPTIVE_ROUTING; not on RoCE). Evenly over all ways is what
+/// comes of it, and costs no more to predict than one way; around failures one way is taken.
 Routing choose_routing(const ClusterSpec& spec, const Fabric& fabric) {
     if (!spec.routing.empty()) return {routing_policy(spec.routing), spec.routing_seed};
     const bool sprays = fabric.sprays_alike() && fabric.trunks() > 0 && spec.failed.empty() &&
