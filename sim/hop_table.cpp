@@ -37,15 +37,18 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
     return number - 1;
 }
 
-/// In the order of the usual route, so that a hop's first NIC is the sender's and its last the receiver's.
+/// In the order of a route, so that a hop's first NIC is the sender's and its last the receiver's.
 void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to, topology::LinkId first_link) {
     cluster_.loads(from, to, sprayed_);
-    const auto place = [&](const topology::LinkShare& share) {
-        const auto found = std::find(route_.begin(), route_.end(), share.link);
-        return found == route_.end() ? static_cast<std::ptrdiff_t>(route_.size() / 2) : found - route_.begin();
-    };
-    std::stable_sort(sprayed_.begin(), sprayed_.end(),
-                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    if (!cluster_.sprays_alike()) {
+        cluster_.route(from, to, route_);
+        const auto place = [&](const topology::LinkShare& share) {
+            const auto found = std::find(route_.begin(), route_.end(), share.link);
+            return found == route_.end() ? static_cast<std::ptrdiff_t>(route_.size() / 2) : found - route_.begin();
+        };
+        std::stable_sort(sprayed_.begin(), sprayed_.end(),
+                         [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    }
     for (const auto& [link, share] : sprayed_) {
         if (link < first_link) continue;
         links_.push_back(number_of(link));
@@ -56,12 +59,13 @@ void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to, topology::L
 std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends, topology::LinkId first_link) {
     first_link = std::max(first_link, first_link_);
     if (cluster_.node_of(from) != cluster_.node_of(to)) {
-        cluster_.route(from, to, route_);
-        if (cluster_.routing().policy == topology::RoutingPolicy::spray)
+        if (cluster_.routing().policy == topology::RoutingPolicy::spray) {
             add_sprayed(from, to, first_link);
-        else
+        } else {
+            cluster_.route(from, to, route_);
             for (const topology::LinkId link : route_)
                 if (link >= first_link) links_.push_back(number_of(link));
+        }
     }
     from_.push_back(from);
     to_.push_back(to);

@@ -54,10 +54,11 @@ Cluster::Place Cluster::place(std::uint32_t node) const {
     return {group, links + (node - first) * static_cast<LinkId>(groups_[group].plan->links().size())};
 }
 
+bool Cluster::regular() const { return sprays_alike_ || (routing_.policy == RoutingPolicy::minimal && !failures_); }
+
 bool Cluster::rails_alike() const {
     const auto alike = [](const NodeGroup& group) { return group.plan->paths_alike(); };
-    return (routing_.policy == RoutingPolicy::minimal || sprays_alike_) && !failures_ &&
-           nics_per_node() == gpus_per_node_ && fabric_->rails_alike() &&
+    return regular() && nics_per_node() == gpus_per_node_ && fabric_->rails_alike() &&
            std::all_of(groups_.begin(), groups_.end(), alike);
 }
 
@@ -206,15 +207,10 @@ std::uint32_t Cluster::stands_for(LinkId link) const {
 
 void Cluster::loads(GpuId from, GpuId to, std::vector<LinkShare>& out) const {
     if (!sprays_alike_ || node_of(from) == node_of(to)) return shares(from, to, out);
-    const Ways way = ways(from, to);
-    std::vector<double> trunks;
-    fabric_->trunk_shares(way.leave, way.enter, trunks);
     std::vector<LinkId> links;
-    route_between_nodes(way, from % gpus_per_node_, 0, links);
+    route_between_nodes(ways(from, to), from % gpus_per_node_, 0, links);
     out.clear();
-    const LinkId first_trunk = first_fabric_link_ + fabric_->port_links();
-    std::size_t trunk = 0;
-    for (const LinkId link : links) out.push_back({link, link >= first_trunk ? trunks.at(trunk++) : 1.0});
+    for (const LinkId link : links) out.push_back({link, 1.0 / stands_for(link)});
 }
 
 double Cluster::latency_seconds(GpuId from, GpuId to) const {

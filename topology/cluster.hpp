@@ -65,8 +65,7 @@ public:
 
     /// Whether any renumbering of a node's GPUs, the same in every node, maps the routes between nodes onto each other,
     /// link by link and rate by rate, and no two GPUs of a node share a link on them. So it is where each GPU has a NIC
-    /// and a plane of the fabric of its own, or a port of the only switch, all links work and routing is minimal or
-    /// sprays alike.
+    /// and a plane of the fabric of its own, or a port of the only switch, and routing is regular().
     [[nodiscard]] bool rails_alike() const;
 
     [[nodiscard]] std::uint32_t links() const { return first_fabric_link_ + fabric_->links(); }
@@ -97,7 +96,9 @@ public:
 
     /// Whether packets are sprayed, over working links, and load those of a kind alike (Fabric::sprays_alike).
     [[nodiscard]] bool sprays_alike() const { return sprays_alike_; }
-    /// How many links one stands for in loads().
+    /// Whether where a message goes depends on its ends alone: all links work, and routing is minimal or sprays alike.
+    [[nodiscard]] bool regular() const;
+    /// How many links one stands for in loads(), each of which takes as small a part of a message.
     [[nodiscard]] std::uint32_t stands_for(LinkId link) const;
     /// shares() for the question which link is the fullest: where packets are sprayed alike, one link stands for all of
     /// its kind, the same for every message, in the order of a route.

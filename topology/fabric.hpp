@@ -100,9 +100,7 @@ public:
     /// Whether every message, sprayed over working links, loads those that leave the same routers for the same tier
     /// alike, so that the trunks of path 0 stand for all.
     [[nodiscard]] virtual bool sprays_alike() const { return false; }
-    /// Where it does: the share of a sprayed message on each trunk of route(from, to, 0), in order, and how many trunks
-    /// one of them stands for.
-    virtual void trunk_shares(Port, Port, std::vector<double>& out) const { out.clear(); }
+    /// Where it does: how many trunks one stands for, each of which takes as small a part of a message.
     [[nodiscard]] virtual std::uint32_t stands_for(std::uint32_t /*trunk*/) const { return 1; }
     /// Whether any renumbering of the NICs of a node, the same in every node, maps usual routes, and the loads of
     /// sprayed messages, onto each other, link by link with equal rates, and same-numbered NICs share no link with

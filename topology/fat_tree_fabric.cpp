@@ -61,17 +61,6 @@ std::uint32_t FatTreeFabric::usual_path(Port from, Port to) const {
     return spine + core * t.spines_per_group;
 }
 
-void FatTreeFabric::trunk_shares(Port from, Port to, std::vector<double>& out) const {
-    const std::uint32_t a = router_of(from), b = router_of(to);
-    const double spines = tree_.spines_per_group, cores = tree_.cores_per_group;
-    out.clear();
-    if (a == b) return;
-    if (tree_.group_of(a) == tree_.group_of(b))
-        out.assign(2, 1 / spines);
-    else
-        out = {1 / spines, 1 / (spines * cores), 1 / (spines * cores), 1 / spines};
-}
-
 std::uint32_t FatTreeFabric::stands_for(std::uint32_t trunk) const {
     return trunk < 2 * leaf_links() ? tree_.spines_per_group : tree_.spines_per_group * tree_.cores_per_group;
 }

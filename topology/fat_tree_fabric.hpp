@@ -22,7 +22,6 @@ public:
     /// Leaves share what leaves them among all their spines, and spines among all their cores, whatever its
     /// destination.
     [[nodiscard]] bool sprays_alike() const override { return true; }
-    void trunk_shares(Port from, Port to, std::vector<double>& out) const override;
     [[nodiscard]] std::uint32_t stands_for(std::uint32_t trunk) const override;
     /// With a plane for every NIC, leaf and group numbers carry the plane and nothing else of a route depends on it; on
     /// one switch a route is two NIC links.

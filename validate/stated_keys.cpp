@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <string>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -33,16 +34,12 @@ const Section& top_section() {
     return section;
 }
 
-const Section& strategy_section() {
-    static const Section section{
-        .name = "strategy", .pointer = "/scenario/strategy", .keys = optional_keys(strategies::strategy_fields())};
-    return section;
-}
-
-const Section& training_section() {
-    static const Section section{
-        .name = "training", .pointer = "/scenario/training", .keys = optional_keys(strategies::training_fields())};
-    return section;
+/// at: where the object stands in a row, under its own name.
+template <class Struct>
+void read_object(const documents::Reader& row, std::string_view at, std::span<const documents::Field<Struct>> fields,
+                 Struct& to) {
+    static const Section section{.name = at.substr(at.rfind('/') + 1), .pointer = at, .keys = optional_keys(fields)};
+    documents::read_fields(row.object(section.name, section), fields, to);
 }
 
 }  // namespace
@@ -52,10 +49,8 @@ void read_stated_keys(const Row& row, strategies::Plan& plan) {
     if (stated == nullptr) return;
     try {
         const documents::Reader reader(*stated, top_section(), row.id());
-        documents::read_fields(reader.object("strategy", strategy_section()), strategies::strategy_fields(),
-                               plan.strategy);
-        documents::read_fields(reader.object("training", training_section()), strategies::training_fields(),
-                               plan.training);
+        read_object(reader, "/scenario/strategy", strategies::strategy_fields(), plan.strategy);
+        read_object(reader, "/scenario/training", strategies::training_fields(), plan.training);
     } catch (const Error& error) {
         throw Skip(fmt::format("scenario refused at {}", error.pointer()));
     }

@@ -26,9 +26,7 @@ void LinkLoad::add_leg(const Leg& t) {
 /// load links unlike each other, nor where messages change rails.
 bool LinkLoad::regular(const Phase& phase) const {
     const topology::Fabric& fabric = cluster_.fabric();
-    if (!cluster_.sprays_alike() &&
-        (cluster_.failures() != nullptr || cluster_.routing().policy != topology::RoutingPolicy::minimal))
-        return false;
+    if (!cluster_.regular()) return false;
     return phase.forwarded || fabric.nodes() < 2 || fabric.parts().nics_per_node < 2 || fabric.joins({0, 0}, {1, 1});
 }
 
@@ -82,12 +80,11 @@ void LinkLoad::add_column(std::uint32_t to_node, std::uint32_t to_index, const P
         if (column.bytes <= 0) return;
         route_.clear();
         fabric.route(column.from, enter, column.path, route_);
-        if (sprayed) fabric.trunk_shares(column.from, enter, trunk_shares_);
-        const std::uint32_t port_links = fabric.links() - fabric.trunks();
-        std::size_t trunk = 0;
-        for (const LinkId link : route_)
-            if (link >= port_links)
-                between_[cluster_.first_fabric_link() + link] += column.bytes * (sprayed ? trunk_shares_[trunk++] : 1);
+        for (const LinkId link : route_) {
+            if (link < fabric.port_links()) continue;
+            const LinkId trunk = cluster_.first_fabric_link() + link;
+            between_[trunk] += column.bytes * (1.0 / cluster_.stands_for(trunk));
+        }
         column.bytes = 0;
     };
     const auto send = [&](GpuId via, double bytes) {

@@ -36,7 +36,6 @@ private:
     const Group& group_;
     Bytes between_, inside_;
     std::vector<topology::LinkId> route_;
-    std::vector<double> trunk_shares_;  // of a sprayed message
     std::vector<topology::LinkShare> shares_;
     struct Column {
         double bytes = 0;
