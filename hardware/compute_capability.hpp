@@ -9,4 +9,8 @@ constexpr bool is_hopper(int compute_capability) {
     return compute_capability >= hopper && compute_capability < blackwell;
 }
 
+/// Whether products take fp8 operands with one scale a tensor in either order, not with both along the summed dimension
+/// alone (Transformer Engine, is_non_tn_fp8_gemm_supported).
+constexpr bool takes_either_order(int compute_capability) { return compute_capability >= blackwell; }
+
 }  // namespace orrery::hardware

@@ -128,7 +128,7 @@ std::string documents_text(const strategies::Training& training) {
 std::string_view units(const models::ModelSpec& model) { return model.takes_images() ? "images" : "tokens"; }
 
 std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
-    const auto& [model, s, training, placement, drives, window, own] = scenario.plan;
+    const auto& [model, s, training, placement, drives, either_order, window, own] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
     text += fmt::format("   {} GPUs  TP{}{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
+#include "hardware/compute_capability.hpp"
 #include "hardware/gpu.hpp"
 #include "kernels/kernel.hpp"
 
@@ -89,6 +91,12 @@ void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gp
                    otherwise, gpu, section);
     refuse_on_chip(strategy.all_to_all_algorithm != strategies::AllToAllAlgorithm::automatic, "all_to_all_algorithm",
                    otherwise, gpu, section);
+}
+
+bool take_either_order(const topology::Cluster& cluster) {
+    return std::ranges::all_of(cluster.groups(), [](const topology::NodeGroup& group) {
+        return hardware::takes_either_order(group.gpu.compute_capability);
+    });
 }
 
 }  // namespace orrery::scenarios

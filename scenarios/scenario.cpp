@@ -289,6 +289,7 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
         check_offered(scenario.plan.training, group.gpu, sections.training);
         check_offered(scenario.plan.strategy, group.gpu, sections.strategy);
     }
+    scenario.plan.fp8_either_order = take_either_order(cluster);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);

@@ -162,7 +162,6 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
     const auto base = run(strategies::first_replicas(plan, 1));
     const double parameters = static_cast<double>(models::parameters(models::build(plan.model)));
     const strategies::StateBytes state = strategies::state_bytes(plan.training);
-    const double weight = state.weight == 4 && kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2;
     job.tokens = plan.examples() / plan.strategy.data;
     double compute_s = base->seconds();
     const NodeLinks links(scenario, site);
@@ -170,7 +169,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
         compute_s -= optimizer_seconds(*base);
         job.links = links.rates();
         job.push_bytes = parameters * state.gradient;
-        job.pull_bytes = parameters * weight;
+        job.pull_bytes = parameters * state.weight;
         const double masters_and_moments = 4.0 + strategies::row_of(plan.training.optimizer).moments;
         job.server_bytes = (parameters * masters_and_moments + job.push_bytes + job.pull_bytes) / links.servers();
     } else if (options.averages()) {

@@ -20,7 +20,7 @@ public:
 
     /// The bucket of a layer's parameters. A layer that nothing is formed for (a frozen embedding) opens none where the
     /// chunk has one: there is nothing that could be reduced.
-    std::uint32_t add(std::uint64_t parameters, std::size_t chunk, std::size_t position, bool forms) {
+    std::uint32_t add(WeightCount parameters, std::size_t chunk, std::size_t position, bool forms) {
         if (open_ == none && !forms && last_ != none && result_.buckets[last_].chunk == chunk) {
             result_.buckets[last_].position = position;
             return last_;
@@ -31,7 +31,8 @@ public:
         }
         const std::uint32_t number = open_;
         GradientBucket& bucket = result_.buckets[number];
-        bucket.parameters += parameters;
+        bucket.parameters += parameters.all;
+        bucket.narrow += parameters.narrow;
         bucket.chunk = static_cast<std::uint32_t>(chunk);
         bucket.position = position;
         if (bucket.parameters >= least_) open_ = none;
@@ -58,9 +59,12 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
     for (std::size_t c = stage.chunks.size(); c-- > 0;) {
         for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
             const LayerBlocks& layer = *stage.chunks[c][i].blocks;
-            result.of_layer[c][i] = rest.add(layer.parameters - layer.expert_parameters, c, i,
-                                             layer.parameters > 0 || layer.has_backward());
-            if (layer.expert_parameters > 0) result.of_experts[c][i] = experts.add(layer.expert_parameters, c, i, true);
+            result.of_layer[c][i] =
+                rest.add({layer.parameters - layer.expert_parameters, layer.narrow_of(false, true)}, c, i,
+                         layer.parameters > 0 || layer.has_backward());
+            if (layer.expert_parameters > 0)
+                result.of_experts[c][i] =
+                    experts.add({layer.expert_parameters, layer.narrow_of(true, true)}, c, i, true);
         }
         if (!by_chunk) continue;
         rest.close();

@@ -12,9 +12,11 @@ namespace orrery::strategies {
 /// them.
 struct GradientBucket {
     std::uint64_t parameters = 0;
+    std::uint64_t narrow = 0;  ///< of these, weights of narrow products
     bool experts = false;
     std::uint32_t chunk = 0;   ///< of the layer that closes it
     std::size_t position = 0;  ///< of that layer within the chunk
+    [[nodiscard]] WeightCount weights() const { return {parameters, narrow}; }
 };
 
 /// bucket_parameters: the least size at which a bucket closes; the last one takes what is left. by_chunk: a bucket

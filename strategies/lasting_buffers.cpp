@@ -4,6 +4,7 @@
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/muon.hpp"
+#include "strategies/narrow_weights.hpp"
 #include "strategies/optimizer_groups.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
@@ -36,8 +37,9 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     std::uint64_t weights = 0, states = 0;
     for (const bool experts : {false, true}) {
         const Ownership of = ownership(plan, class_of_bucket(experts));
-        weights +=
-            share(mesh, of, of.weights, (stage.parameters_of(experts) + stage.frozen_of(experts)) * state.weight);
+        const WeightCount all = stage.all_weights(experts);
+        const bool gathers = !moves(mesh, of.weights, of.used, of.replicas).empty();
+        weights += share(mesh, of, of.weights, gathers ? moved_weight_bytes(plan, all) : kept_weight_bytes(plan, all));
         states += share(mesh, of, of.states, stage.parameters_of(experts) * state.optimizer);
     }
     weights += secondary_bytes(plan, (stage.parameters + stage.frozen_parameters) * 2);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "strategies/intern.hpp"
+#include "strategies/narrow_weights.hpp"
 #include "strategies/parameter_shape.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/schedule/slot.hpp"
@@ -30,10 +31,19 @@ struct LayerBlocks {
     std::uint32_t tensors = 0;                   ///< of this rank's trained parameters, those of experts not among them
     std::uint32_t expert_tensors = 0;            ///< the same of one expert
     std::vector<ParameterShape> shapes{};        ///< of this rank's parameters (add_model_blocks)
+    std::vector<NarrowWeight> narrow{};          ///< of this rank's weights (add_model_blocks)
+    std::vector<Compute> casts{};                ///< of these, before the first forward (weight_casts.hpp)
     bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 
     [[nodiscard]] bool has_backward() const {
         return backward != none || input_gradient != none || weight_gradient != none;
+    }
+    /// Parameters of its weights of narrow products.
+    [[nodiscard]] std::uint64_t narrow_of(bool experts, bool trained) const {
+        std::uint64_t sum = 0;
+        for (const NarrowWeight& weight : narrow)
+            if (weight.experts == experts && weight.trained == trained) sum += weight.elements();
+        return sum;
     }
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/narrow_weights.hpp"
 #include "strategies/optimizer_groups.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
@@ -104,14 +105,31 @@ void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, s
                    {.operands = {main, main}, .most_norm = training.grad_clip});
 }
 
+/// A rank's own to fp8 or fp4, behind the maxima of these where scales are current (fp8_utils.py,
+/// quantize_param_shard). What they are then, or `updated`.
+BufferId cast_weights(const Plan& plan, const Stage& stage, Builder& builder, Updates& out, BufferId updated) {
+    if (!optimizer_casts(plan)) return updated;
+    std::uint64_t narrow = 0;
+    for (const bool experts : {false, true}) {
+        const Ownership of = ownership(plan, class_of_bucket(experts));
+        narrow += share(plan.mesh(), of, of.states, stage.trained_weights(experts).narrow);
+    }
+    if (narrow == 0) return updated;
+    const BufferId cast = builder.buffer(0, Keep::scratch);
+    if (plan.training.precision.compute == Dtype::fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
+        out.kernel("maxima of weights", PointwiseKind::sum_of_squares, Dtype::fp32, narrow, {}, {&updated, 1});
+    out.kernel("weights to narrow format", PointwiseKind::cast, Dtype::fp8, narrow, {}, {&updated, 1}, {&cast, 1});
+    return cast;
+}
+
 /// Of new weights, from those that updated them.
 void gather_weights(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
                     std::span<const BufferId> updated) {
     for (const bool experts : {false, true}) {
-        const std::uint64_t parameters = stage.parameters_of(experts);
+        const WeightCount weights = stage.trained_weights(experts);
         const Ownership of = ownership(plan, class_of_bucket(experts));
-        if (parameters == 0) continue;
-        const std::uint64_t bytes = parameters * kernels::size_of(optimizer_copy(plan));
+        if (weights.all == 0) continue;
+        const std::uint64_t bytes = moved_weight_bytes(plan, weights);
         for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas)) {
             builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
                          What{Collective{move.kind, move.group, move.size(plan.mesh(), bytes)}}, updated,
@@ -245,7 +263,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const std::uint64_t leaving = plan.offloads_weights() ? here : 0;
     const BufferId updated =
-        leaving > 0 ? builder.buffer(leaving * moved_weight_bytes(plan), Keep::weight, {.span = Lifetime::Span::use})
+        leaving > 0 ? builder.buffer(leaving * wide_weight_bytes(plan), Keep::weight, {.span = Lifetime::Span::use})
                     : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
@@ -261,7 +279,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     if (leaving > 0) updated_weights_leave(plan, leaving, updated, builder, intern);
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);
-    there.insert(there.begin(), updated);
+    there.insert(there.begin(), cast_weights(plan, stage, builder, out, updated));
     if (!plan.strategy.overlap_param_gather) gather_weights(plan, stage, builder, intern, there);
 }
 

@@ -325,6 +325,21 @@ void check_narrow_parts(const Training& training) {
                "set training.precision to \"fp8\" and training.fp8_recipe to \"mxfp8\"", Source::megatron_config);
 }
 
+/// Without a copy in 16 bits.
+void check_narrow_weights(const Plan& plan) {
+    if (!plan.training.fp8_param_gather) return;
+    const char* const key = "/training/fp8_param_gather";
+    if (!is_narrow(plan.training.precision.compute))
+        refuse(key, "true, but products are not in fp8 or fp4", "set training.precision to \"fp8\"",
+               Source::megatron_config);
+    if (plan.offloads_weights() || plan.offloaded_states() > 0)
+        refuse(key, "true, but weights or optimizer states lie in host memory", "set it to false",
+               Source::not_modelled);
+    if (plan.strategy.quantized_weights)
+        refuse(key, "true, but weights are quantized for each gathering (ZeRO++)",
+               "set it, or strategy.zero_quantized_weights, to false", Source::not_modelled);
+}
+
 void check_adapters(const Plan& plan) {
     if (plan.training.lora_rank == 0) return;
     if (plan.model.experts > 0 && plan.training.lora_targets == LoraTargets::all_linear)
@@ -431,6 +446,7 @@ void validate(const Plan& plan) {
     check_weight_offload(plan);
     check_precision(plan.training.precision);
     check_narrow_parts(plan.training);
+    check_narrow_weights(plan);
     check_adapters(plan);
     check_frozen(plan);
     check_unequal_replicas(plan);

@@ -186,6 +186,9 @@ struct Plan {
     Training training;
     RankPlacement placement = {};
     DriveRates drives = {};
+    /// The cluster's GPUs take fp8 operands with one scale a tensor in either order (Blackwell): no transposed copies
+    /// are kept.
+    bool fp8_either_order = false;
     /// Of a schedule without flushes: steps in a program; 0: as many as make the ends of little account.
     std::uint32_t window_steps = 0;
     /// Where data ranks take unequal numbers of micro-batches: those of the ranks whose program is at hand; 0: of the

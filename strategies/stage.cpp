@@ -84,6 +84,14 @@ void add_pairs(StepProgram& step, Intern& intern, const Plan& plan, ModelBlocks&
         for (const auto& backward : body) add_pair(step, intern, paired(forward), paired(backward), blocks.pairs);
 }
 
+void add_casts(TypeBlocks& type, Intern& intern, std::vector<NarrowWeight> weights, const Plan& plan) {
+    for (const NarrowWeight& weight : weights)
+        for (const kernels::Pointwise& cast : weight_casts(plan, weight))
+            type.plain.casts.push_back(intern.kernel(cast));
+    type.recomputed.casts = type.plain.casts;
+    type.plain.narrow = type.recomputed.narrow = std::move(weights);
+}
+
 }  // namespace
 
 const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
@@ -110,11 +118,19 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
                               ? add_blocks(step, intern, sharded, Recompute::full, backwards)
                               : type.plain;
         type.plain.shapes = type.recomputed.shapes = parameter_shapes(sharded, plan);
+        add_casts(type, intern, narrow_weights(sharded), plan);
     }
     if (plan.strategy.overlap_expert_exchanges) add_pairs(step, intern, plan, blocks);
     blocks.word_embedding_parameters =
         plan.padded_vocab() * plan.model.hidden / (plan.strategy.tensor / plan.tensor_grid().copies());
     return blocks;
+}
+
+std::uint64_t Stage::narrow_of(bool experts, bool trained) const {
+    std::uint64_t sum = 0;
+    for (const auto& chunk : chunks)
+        for (const PlacedLayer& layer : chunk) sum += layer.blocks->narrow_of(experts, trained);
+    return sum;
 }
 
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t index) {

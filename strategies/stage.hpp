@@ -57,6 +57,16 @@ struct Stage {
     [[nodiscard]] std::uint64_t frozen_of(bool experts) const {
         return experts ? frozen_expert_parameters : frozen_parameters - frozen_expert_parameters;
     }
+    /// Those that are trained, and those with the frozen ones.
+    [[nodiscard]] WeightCount trained_weights(bool experts) const {
+        return {parameters_of(experts), narrow_of(experts, true)};
+    }
+    [[nodiscard]] WeightCount all_weights(bool experts) const {
+        return {parameters_of(experts) + frozen_of(experts), narrow_of(experts, true) + narrow_of(experts, false)};
+    }
+
+private:
+    [[nodiscard]] std::uint64_t narrow_of(bool experts, bool trained) const;
 };
 /// Runs of the graph's order, nodes of its body divided as stage_split.hpp says.
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t stage);

@@ -15,6 +15,7 @@
 #include "strategies/rounds.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/slot_table.hpp"
+#include "strategies/weight_casts.hpp"
 #include "strategies/weight_gathers.hpp"
 
 namespace orrery::strategies {
@@ -38,6 +39,7 @@ public:
           slots_(schedule_.slots(shape_, stage.index)),
           gradients_(plan, stage, slots_, builder_, intern),
           weights_(plan, stage, slots_, gradients_.buckets(), builder_, intern),
+          casts_(plan, stage, weights_.always_there(), builder_, intern),
           host_(plan, owned_parameters(plan, stage), gradients_.buckets(), builder_, intern),
           saved_(shape_),
           outputs_(slots_.size()),
@@ -134,6 +136,7 @@ private:
     std::vector<std::uint32_t> begins_;  // of each slot: its first operation
     GradientSync gradients_;
     WeightGathers weights_;
+    WeightCasts casts_;
     OptimizerOffload host_;
     SlotTable<std::vector<Saved>> saved_;              // by layer: its run's
     std::vector<BufferId> outputs_;                    // slot -> boundary tensor it made
@@ -191,6 +194,7 @@ void StageWriter::run(const Slot& slot) {
         case SlotWork::weight_gradient: return weight_gradient(slot);
         case SlotWork::update:
             update();
+            casts_.begin_step();
             if (following(slot) != nullptr) gradients_.begin_step();
             return;
     }
@@ -270,6 +274,7 @@ StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, std:
     use.kept.push_back(kept.all);
     if (chunk[i].blocks->weight_gradient != LayerBlocks::none) use.kept.push_back(kept.for_weights);
     weights_.before(slot, i, use.reads, use.writes);
+    casts_.before(slot, chunk[i], use.reads);
     if (i + layers == chunk.size()) hand_on(slot, use.writes);
     offload_.before(slot, i, following(slot), use.reads, use.writes);
     return use;
@@ -290,6 +295,7 @@ void StageWriter::forward_layers(const Slot& slot, std::size_t i, std::uint32_t 
 }
 
 void StageWriter::end_forward(const Slot& slot) {
+    casts_.behind(slot);
     if (shape_.virtual_stage(slot.chunk, stage_.index) + 1 == shape_.virtual_stages())
         emit_batch_loss(plan_, slot.micro_batch, builder_, intern_);
 }
@@ -298,7 +304,7 @@ void StageWriter::forward(const Slot& slot) {
     Input received = input(slot);
     emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
     const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
-    const bool apart = weights_.arrive_for(slot);
+    const bool apart = weights_.arrive_for(slot) || casts_.stand_before(slot);
     std::uint32_t layers = 0;
     for (std::size_t i = 0; i < alike.size(); i += layers) {
         layers = apart ? 1 : alike[i];

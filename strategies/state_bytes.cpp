@@ -11,12 +11,8 @@ StateBytes state_bytes(const Training& training) {
     const std::uint32_t gradient = kernels::size_of(precision.grad_reduce);
     if (precision.compute == Dtype::fp32 || precision.compute == Dtype::tf32)
         return {.weight = 4, .gradient = gradient, .optimizer = moments};  // the weight is its own master
-    // A master weight in fp32 beside the moments; 16-bit gradients are copied to fp32 for the update. fp8 and fp4
-    // keep 16-bit weights and cast them in both orientations for the products: two bytes, or 9/8 of one, of which the
-    // eighth, the scales, is left out.
-    const std::uint32_t cast = precision.compute == Dtype::fp8 ? 2 : precision.compute == Dtype::fp4 ? 1 : 0;
-    return {
-        .weight = 2 + cast, .gradient = gradient, .optimizer = 4 + moments, .gradient_copy = gradient == 2 ? 4U : 0U};
+    // A master weight in fp32 beside the moments; 16-bit gradients are copied to fp32 for the update.
+    return {.weight = 2, .gradient = gradient, .optimizer = 4 + moments, .gradient_copy = gradient == 2 ? 4U : 0U};
 }
 
 bool keeps_gradient_copies(const Plan& plan) { return plan.training.software == hardware::Software::orrery; }

@@ -121,6 +121,9 @@ struct Training {
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
     bool fp8_attention = false;  ///< fp8-dot-product-attention: attention's products are in fp8 too
     bool fp8_output = false;     ///< fp8_output_proj: the logits' too, which else are in bf16
+    /// fp8-param-gather, fp4-param-gather (fp8_params, Transformer Engine's fp8_model_init): weights of these products
+    /// are kept, and gathered, in that format alone (narrow_weights.hpp).
+    bool fp8_param_gather = false;
     /// num-layers-at-start- and -at-end-in-bf16 (of first-last-layers-bf16): so many layers' products are in bf16 where
     /// the others are in fp8 or fp4.
     std::uint32_t first_layers_in_bf16 = 0, last_layers_in_bf16 = 0;

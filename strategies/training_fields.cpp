@@ -139,6 +139,11 @@ constexpr std::array of_training{
     field<&Training::fp8_output>({.name = "fp8_output_proj",
         .help = "The product that forms logits is in MXFP8 too; false: in bf16.",
         .origin = "Megatron-LM"}),
+    field<&Training::fp8_param_gather>({.name = "fp8_param_gather",
+        .help = "Weights of fp8 or fp4 products are kept, and gathered, in that format alone, not in bf16 with casts "
+                "beside them; those of MXFP8 are gathered in bf16 and cast.",
+        .others = {megatron("fp4_param_gather")},
+        .origin = "Megatron-LM; TransformerEngine (fp8_model_init)"}),
     field<&Training::first_layers_in_bf16>({.name = "num_layers_at_start_in_bf16", .min = 0, .max = max_layers_in_bf16,
         .help = "The first so many layers keep their products in bf16 where others have them in fp8 or fp4.",
         .origin = "Megatron-LM (first_last_layers_bf16); arXiv:2509.25149, section 4"}),

@@ -32,19 +32,20 @@ void WeightGathers::begin() {
         for (const Move& move : new_weights(bucket.experts ? experts_ : dense_)) {
             builder_.emit(
                 Lane::data, intern_.label("gather weights", Phase::forward),
-                Collective{move.kind, move.group, move.size(mesh_, bucket.parameters * moved_weight_bytes(plan_))}, {},
+                Collective{move.kind, move.group, move.size(mesh_, moved_weight_bytes(plan_, bucket.weights()))}, {},
                 {early_[b]});
             builder_.state({.operands = {{State::weights, Portion::updated, b}, {State::weights, Portion::kept, b}}});
         }
     }
 }
 
-std::uint64_t WeightGathers::parameters(const Visit& visit, bool experts) const {
-    std::uint64_t sum = 0;
+WeightCount WeightGathers::weights(const Visit& visit, bool experts) const {
+    WeightCount sum;
     for (const PlacedLayer& layer : layers(visit)) {
         const LayerBlocks& blocks = *layer.blocks;
         const std::uint64_t of_experts = blocks.expert_parameters + blocks.frozen_expert_parameters;
-        sum += experts ? of_experts : blocks.parameters + blocks.frozen_parameters - of_experts;
+        sum.all += experts ? of_experts : blocks.parameters + blocks.frozen_parameters - of_experts;
+        sum.narrow += blocks.narrow_of(experts, true) + blocks.narrow_of(experts, false);
     }
     return sum;
 }
@@ -81,8 +82,8 @@ void WeightGathers::gather(std::size_t number) {
     const Label label = label_of(visit);
     for (const bool experts : {false, true}) {
         const Ownership& of = experts ? experts_ : dense_;
-        const std::uint64_t amount = parameters(visit, experts);
-        if (amount == 0) continue;
+        const WeightCount amount = weights(visit, experts);
+        if (amount.all == 0) continue;
         const std::vector<Move> list = moves(mesh_, of.weights, of.used, of.replicas);
         std::vector<BufferId> shares;
         if (plan_.offloads_weights()) shares.push_back(arriving_.take(number));
@@ -113,19 +114,20 @@ void WeightGathers::fetch(std::size_t number, bool read) {
     if (number >= visits_.size() || visits_[number].there || !visits_[number].reads) return;
     const std::size_t ahead = read ? ArrivingShares::reads_ahead : ArrivingShares::copies_ahead;
     const Visit& visit = visits_[number];
-    const std::uint64_t weights = parameters(visit, false) + parameters(visit, true);
+    const std::uint64_t weights = parameters(visit);
     if (weights == 0) return;
-    const std::uint64_t bytes = share(mesh_, dense_, dense_.weights, weights * moved_weight_bytes(plan_));
+    const std::uint64_t bytes = share(mesh_, dense_, dense_.weights, weights * wide_weight_bytes(plan_));
     std::vector<BufferId> waits;
     if (number > ahead) waits.push_back(done_[number - ahead - 1]);
     read ? arriving_.read(number, label_of(visit), bytes, waits)
          : arriving_.copy(number, label_of(visit), bytes, waits);
 }
 
-BufferId WeightGathers::gather(std::size_t visit, const Label& label, const Move& move, std::uint64_t amount,
+BufferId WeightGathers::gather(std::size_t visit, const Label& label, const Move& move, WeightCount amount,
                                std::span<const BufferId> shares) {
-    const std::uint64_t bytes = move.size(mesh_, amount * moved_weight_bytes(plan_));
-    const BufferId whole = builder_.buffer(bytes, Keep::weight, {.span = Lifetime::Span::use});
+    const std::uint64_t bytes = move.size(mesh_, moved_weight_bytes(plan_, amount));
+    const std::uint64_t casts = move.size(mesh_, cast_weight_bytes(plan_, amount.narrow));
+    const BufferId whole = builder_.buffer(bytes + casts, Keep::weight, {.span = Lifetime::Span::use});
     std::vector<BufferId> waits(shares.begin(), shares.end());
     const FullSharding& full = plan_.strategy.full_sharding;
     const std::size_t window = std::max<std::size_t>(full.prefetch + 1, 2);  // units at once
@@ -137,7 +139,7 @@ BufferId WeightGathers::gather(std::size_t visit, const Label& label, const Move
         group = secondary_group(plan_);
     }
     if (plan_.strategy.quantized_weights)
-        QuantizedGather(plan_, group, builder_, intern_).write(label, amount, waits, whole);
+        QuantizedGather(plan_, group, builder_, intern_).write(label, amount.all, waits, whole);
     else
         builder_.emit(Lane::data, label, What{Collective{move.kind, group, bytes}}, waits, std::span(&whole, 1));
     return whole;
@@ -147,8 +149,8 @@ void WeightGathers::behind() {
     if (visits_.empty() || !visits_[done_.size() - 1].first) return;
     const Visit& visit = visits_[done_.size() - 1];
     const std::int32_t layer = layers(visit).front().layer;
-    const std::uint64_t weights = parameters(visit, false) + parameters(visit, true);
-    const std::uint64_t kept = secondary_bytes(plan_, weights * moved_weight_bytes(plan_));
+    const std::uint64_t weights = parameters(visit);
+    const std::uint64_t kept = secondary_bytes(plan_, weights * wide_weight_bytes(plan_));
     if (kept == 0) return;
     const auto micro_batch = static_cast<std::int32_t>(visit.slot->micro_batch);
     const auto label = [&](std::string_view name) { return intern_.label(name, Phase::forward, micro_batch, layer); };

@@ -51,14 +51,17 @@ private:
         return !moves(mesh_, dense_.weights, dense_.used, dense_.replicas).empty();
     }
     /// The parameters of a unit.
-    [[nodiscard]] std::uint64_t parameters(const Visit& visit, bool experts) const;
+    [[nodiscard]] WeightCount weights(const Visit& visit, bool experts) const;
+    [[nodiscard]] std::uint64_t parameters(const Visit& visit) const {
+        return weights(visit, false).all + weights(visit, true).all;
+    }
     [[nodiscard]] std::span<const PlacedLayer> layers(const Visit& visit) const {
         return std::span(stage_.chunks[visit.slot->chunk]).subspan(visit.begin, visit.calls());
     }
     [[nodiscard]] std::size_t ahead(std::size_t visit) const;
     void ask_up_to(std::size_t end);
     void gather(std::size_t visit);
-    BufferId gather(std::size_t visit, const Label& label, const Move& move, std::uint64_t amount,
+    BufferId gather(std::size_t visit, const Label& label, const Move& move, WeightCount amount,
                     std::span<const BufferId> shares);
     [[nodiscard]] Label label_of(const Visit& visit) const;
     void bring(std::size_t visit);

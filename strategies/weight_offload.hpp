@@ -20,7 +20,7 @@ namespace orrery::strategies {
 void check_weight_offload(const Plan& plan);
 
 /// Bytes of a weight as it lies in host memory, moves and is read by products.
-std::uint32_t moved_weight_bytes(const Plan& plan);
+std::uint32_t wide_weight_bytes(const Plan& plan);
 
 /// Writes how the shares of each use of a layer come to the device. Uses are numbered in program order.
 class ArrivingShares {

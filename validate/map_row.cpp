@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "hardware/compute_capability.hpp"
 #include "validate/stated_keys.hpp"
 
 namespace orrery::validate {
@@ -34,6 +35,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.profile = hardware::find(scenario.cluster.gpu)->profile;
     map_expert_parallelism(row, software, degrees, scenario.plan);
     read_stated_keys(row, scenario.plan);
+    scenario.plan.fp8_either_order = hardware::takes_either_order(gpu.compute_capability);
     check_pipeline(scenario.plan);
     return scenario;
 }

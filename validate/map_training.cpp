@@ -138,6 +138,13 @@ strategies::Fp8Recipe map_fp8_recipe(const Row& row) {
     return contains(words, "block") ? Fp8Recipe::blockwise : Fp8Recipe::delayed;
 }
 
+bool gathers_narrow(const Row& row, Software software, const strategies::Training& training) {
+    if (!strategies::is_narrow(training.precision.compute)) return false;
+    const bool usual = training.precision.compute == Dtype::fp8 &&
+                       training.fp8_recipe != strategies::Fp8Recipe::blockwise && software == Software::nemo;
+    return row.flag("switches.fp8-param-gather").value_or(usual && recipe_gathers_narrow(row));
+}
+
 /// Where a row's task is LoRA: on the first linear layer of attention, as NeMo's and Megatron-Bridge's recipes for
 /// performance have it (finetune_recipe, performance_mode: target_modules linear_qkv); its rank, which is not published
 /// and moves a step by less than 1%, NeMo's default (llm.peft.LoRA, dim 32).
@@ -232,6 +239,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.fp8_recipe = map_fp8_recipe(row);
     training.fp8_attention = recipe_narrows_attention(row);
     training.fp8_output = recipe_narrows_output(row);
+    training.fp8_param_gather = gathers_narrow(row, software, training);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
     if (training.precision.compute == Dtype::fp4) training.last_layers_in_bf16 = wide_layers_of_recipe(row);
     // NVIDIA's scripts have segments as long as the memory (wt103_base.yaml, wt103_large.yaml).

@@ -153,6 +153,7 @@ constexpr std::array table{
     FieldRule{"training", "fp8_recipe", of_words},
     FieldRule{"training", "fp8_dot_product_attention", "where Megatron-Bridge's recipes set it (recipes.cpp)"},
     FieldRule{"training", "fp8_output_proj", "where Megatron-Bridge's recipes set it (recipes.cpp)"},
+    FieldRule{"training", "fp8_param_gather", "where the row says so, or NVIDIA's recipes set it (recipes.cpp)"},
     FieldRule{"training", "num_layers_at_start_in_bf16", never},
     FieldRule{"training", "num_layers_at_end_in_bf16", "in NVFP4 as Megatron-Bridge's recipe (recipes.cpp)"},
     FieldRule{"training", "broadcast_data", of_software},

@@ -85,6 +85,16 @@ bool recipe_narrows_output(const Row& row) {
     return is_full_iteration_mxfp8(row) && (model == "deepseek-v3" || begins_word(model, "gpt-oss"));
 }
 
+/// Of one scale a tensor and MXFP8's: Megatron-Bridge (training/mixed_precision.py, fp8_param_gather), but for Kimi K2
+/// and GPT-OSS (perf_recipes); NeMo 2 (llm/recipes/precision/mixed_precision.py) and, for NeMo 1,
+/// NVIDIA/dgxc-benchmarking (configure.sh, fp8_params). Not NeMo-Framework-Launcher's, whose rows are of 24.03.
+bool recipe_gathers_narrow(const Row& row) {
+    const std::string repository = row.words("source.repo"), model = row.words("model.name");
+    if (of_megatron_bridge(row)) return !contains(model, "kimi") && !begins_word(model, "gpt-oss");
+    if (contains(repository, "dgxc-benchmarking")) return true;
+    return contains(repository, "nvidia/nemo") && row.words("source.tag") != "24.03";
+}
+
 /// All but Nemotron's hybrids (recipes/nemotronh: moe_router_fusion False, which perf_recipes leave so, but Ultra's).
 bool recipe_fuses_router(const Row& row) {
     const std::string model = row.words("model.name");

@@ -33,6 +33,9 @@ std::uint32_t further_tokens_of_recipe(const Row& row);
 bool recipe_narrows_attention(const Row& row);
 bool recipe_narrows_output(const Row& row);
 
+/// Whether NVIDIA's recipe for a row in fp8 keeps and gathers weights in fp8, where the row does not say.
+bool recipe_gathers_narrow(const Row& row);
+
 /// Whether its recipe for the row's model fuses what routers compute.
 bool recipe_fuses_router(const Row& row);
 

@@ -71,8 +71,8 @@ std::string key(const scenarios::OtherJob& job) {
 std::string scenario_key(const scenarios::Scenario& scenario) {
     const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs, whole_run,
                  synchrony] = scenario;
-    const auto& [model, strategy, training, placement, drives, window, own] =
-        plan;  // placement follows, a window and a rank's own micro-batches have no key
+    // placement and either_order follow, a window and a rank's own micro-batches have no key
+    const auto& [model, strategy, training, placement, drives, either_order, window, own] = plan;
     const auto& [token_budget] = outputs;
     std::string profiles = list(profile), others;
     for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);

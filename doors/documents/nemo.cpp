@@ -152,9 +152,11 @@ void read_precision(const Givens& given, Draft& draft) {
     const Given* const precision = given.find("trainer.precision");
     const std::string name = precision == nullptr ? "bf16" : text_of(precision->value);
     const Origin origin = precision == nullptr ? draft.whole_file() : precision->origin;
-    if (given.is_on("model.fp8"))
+    if (given.is_on("model.fp8")) {
         draft.set("/training/precision", "fp8", given.find("model.fp8")->origin);
-    else if (name.find("bf16") != std::string::npos)
+        if (given.is_on("model.fp8_params"))
+            draft.set("/training/fp8_param_gather", true, given.find("model.fp8_params")->origin);
+    } else if (name.find("bf16") != std::string::npos)
         draft.set("/training/precision", "bf16", origin);
     else if (name.find("16") != std::string::npos)
         draft.set("/training/precision", "fp16", origin);

@@ -84,7 +84,7 @@ constexpr Row rows[] = {
     rule("model.fp8"), key("model.fp8_recipe"), harmless("model.fp8_e4m3"), harmless("model.fp8_hybrid"),
     harmless("model.fp8_margin"), harmless("model.fp8_interval"), harmless("model.fp8_amax_history_len"),
     harmless("model.fp8_amax_compute_algo"), harmless("model.fp8_wgrad"), harmless("model.reduce_amax"),
-    noted("model.fp8_params", "parameters are gathered in 16 bits", estimate),
+    rule("model.fp8_params"),
     key("model.fp8_dot_product_attention"), key("model.fp8_output_proj"),
     noted("model.fp8_multi_head_attention", "attention is timed in 16 bits", estimate),
     key("model.gradient_accumulation_fusion"), rule("model.transformer_engine"), rule("model.mcore_gpt"),

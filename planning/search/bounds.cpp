@@ -221,7 +221,11 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         const std::uint64_t parameters = experts ? of.experts : of.parameters - of.experts;
         if (parameters == 0) continue;
         const Ownership owns = ownership(plan, strategies::class_of_bucket(experts));
-        sum += share(mesh, owns, owns.weights, parameters * state.weight);
+        const bool sharded = mesh.group_size(owns.weights.split(owns.replicas)) > 1;
+        const strategies::WeightCount narrow{parameters, parameters}, wide{parameters, 0};  // one of them is the least
+        const auto least = [&](const auto& bytes) { return std::min(bytes(plan, narrow), bytes(plan, wide)); };
+        sum += share(mesh, owns, owns.weights,
+                     sharded ? least(strategies::moved_weight_bytes) : least(strategies::kept_weight_bytes));
         const std::uint64_t states = share(mesh, owns, owns.states, parameters * state.optimizer);
         const std::uint64_t there = strategies::offloaded(plan, states);
         sum += there == 0 ? states : states - there - std::min<std::uint64_t>(states - there, 1);  // rounded once
@@ -229,8 +233,7 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         const std::uint64_t rounding = of.chunks.back().last + 1;  // a byte for each bucket: not more than layers
         sum += gradients - std::min(gradients, rounding);
         const std::uint64_t last = experts ? of.last_experts : of.last_parameters - of.last_experts;
-        if (mesh.group_size(owns.weights.split(owns.replicas)) > 1)
-            sum += last * (kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2);
+        if (sharded) sum += strategies::moved_weight_bytes(plan, {last, last});
         if (mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
     }
     return sum;

@@ -84,8 +84,9 @@ private:
     [[nodiscard]] std::uint64_t gradient_bytes(std::uint64_t parameters) const {
         return parameters * strategies::state_bytes(plan_.training).gradient;
     }
+    /// Not less: all may be narrow products' weights.
     [[nodiscard]] std::uint64_t weight_bytes(std::uint64_t parameters) const {
-        return parameters * (kernels::size_of(plan_.training.precision.compute) == 4 ? 4 : 2);
+        return strategies::moved_weight_bytes(plan_, {parameters, parameters});
     }
     [[nodiscard]] double moved(const std::vector<Move>& moves, std::uint64_t bytes) const {
         double seconds = 0;

@@ -1,0 +1,87 @@
+#include "strategies/narrow_weights.hpp"
+
+#include <variant>
+
+#include "strategies/partition/sharder.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::Dtype;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+std::uint32_t wide_bytes(const Plan& plan) { return kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2; }
+
+/// Orders in which products read a narrow weight, each from memory of its own: both, but of fp8 with one scale a
+/// tensor, which holds either way, where the GPU takes it so.
+std::uint32_t orders(const Plan& plan) {
+    const Training& training = plan.training;
+    if (!is_narrow(training.precision.compute)) return 0;
+    const bool one_scale = training.precision.compute == Dtype::fp8 &&
+                           (training.fp8_recipe == Fp8Recipe::delayed || training.fp8_recipe == Fp8Recipe::tensorwise);
+    return one_scale && plan.fp8_either_order ? 1 : 2;
+}
+
+/// Of narrow weights as products read them, in one order.
+std::uint64_t in_one_order(const Plan& plan, std::uint64_t narrow) {
+    return narrow_bytes(plan.training.precision.compute, narrow);
+}
+
+}  // namespace
+
+std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
+    std::vector<NarrowWeight> weights;
+    for (const Piece& piece : layer.pieces)
+        for (const Work& work : piece.forward) {
+            const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+            const auto* product = kernel == nullptr ? nullptr : std::get_if<kernels::Gemm>(kernel);
+            if (product == nullptr || !is_narrow(product->dtype) || work.looped) continue;
+            weights.push_back({.rows = std::uint64_t{product->batch} * product->n,
+                               .cols = product->k,
+                               .experts = piece.expert_parameters + piece.frozen_expert_parameters > 0,
+                               .trained = piece.frozen_parameters == 0});
+        }
+    return weights;
+}
+
+std::uint64_t kept_weight_bytes(const Plan& plan, WeightCount weights) {
+    const std::uint64_t in_16_bits = plan.training.fp8_param_gather ? weights.all - weights.narrow : weights.all;
+    return in_16_bits * wide_bytes(plan) + orders(plan) * in_one_order(plan, weights.narrow);
+}
+
+std::uint64_t moved_weight_bytes(const Plan& plan, WeightCount weights) {
+    if (!optimizer_casts(plan)) return weights.all * wide_bytes(plan);
+    return (weights.all - weights.narrow) * wide_bytes(plan) + in_one_order(plan, weights.narrow);
+}
+
+std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow) {
+    return (orders(plan) - (optimizer_casts(plan) ? 1 : 0)) * in_one_order(plan, narrow);
+}
+
+std::vector<Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight) {
+    if (plan.training.fp8_param_gather && !weight.trained) return {};
+    const bool fp4 = plan.training.precision.compute == Dtype::fp4;
+    const auto over = [&](PointwiseKind kind, std::uint64_t cols) {
+        return Pointwise{kind, Dtype::bf16, weight.rows, cols};
+    };
+    if (optimizer_casts(plan)) {
+        if (orders(plan) == 1) return {};
+        // A byte an element each way, or half a one, as a 16-bit transpose of as many fewer.
+        return {over(PointwiseKind::transpose, weight.cols / (fp4 ? 4 : 2))};
+    }
+    std::vector<Pointwise> casts;
+    if (fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
+        casts.push_back(over(PointwiseKind::sum_of_squares, weight.cols));
+    casts.push_back(over(PointwiseKind::transpose, weight.cols));
+    return casts;
+}
+
+bool optimizer_casts(const Plan& plan) {
+    const Training& training = plan.training;
+    const bool both_from_16_bits = training.precision.compute == Dtype::fp8 && training.fp8_recipe == Fp8Recipe::mxfp8;
+    return training.fp8_param_gather && !both_from_16_bits;
+}
+
+}  // namespace orrery::strategies

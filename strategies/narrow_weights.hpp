@@ -1,0 +1,48 @@
+// Weights that are operands of fp8 or fp4 products: what of them is kept between steps, what moves between ranks, and
+// the kernels that make operands of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "strategies/partition/tensor.hpp"
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// One product's weight as a rank holds it; of experts all of theirs, one behind the other.
+struct NarrowWeight {
+    std::uint64_t rows = 0, cols = 0;
+    bool experts = false;
+    bool trained = true;
+    [[nodiscard]] std::uint64_t elements() const { return rows * cols; }
+};
+/// Those of a layer, in the order of its forward.
+std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer);
+
+/// Parameters, and how many of them are weights of narrow products.
+struct WeightCount {
+    std::uint64_t all = 0, narrow = 0;
+};
+
+/// Bytes that stay on the device from step to step: 16 bits (of fp32 and tf32: 4 bytes), and what products read of
+/// narrow weights: a byte (NVFP4: 9/16 with its scales) for each order in which they read it. With fp8_param_gather
+/// narrow weights are there as products read them alone.
+std::uint64_t kept_weight_bytes(const Plan& plan, WeightCount weights);
+/// What ranks gather, and keep shares of where each use has a gathering of its own: 16 bits, or with fp8_param_gather
+/// one order; but of MXFP8, whose orders cannot be made of each other, 16 bits (Megatron-LM,
+/// reuse_grad_buf_for_mxfp8_param_ag).
+std::uint64_t moved_weight_bytes(const Plan& plan, WeightCount weights);
+/// What products read of weights that were gathered, beside these.
+std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow);
+
+/// Kernels from 16 bits into what products read, behind the maximum where the recipe needs that first; of a weight that
+/// came narrow those for the other order. None where products read it as it came, and of narrow weights that are never
+/// updated.
+std::vector<kernels::Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight);
+
+/// Whether the optimizer leaves weights narrow (Megatron-LM, quantize_param_shard), by a kernel behind its own.
+bool optimizer_casts(const Plan& plan);
+
+}  // namespace orrery::strategies
