@@ -1,5 +1,6 @@
 #include "strategies/narrow_weights.hpp"
 
+#include <optional>
 #include <variant>
 
 #include "strategies/partition/sharder.hpp"
@@ -14,14 +15,18 @@ using kernels::PointwiseKind;
 
 std::uint32_t wide_bytes(const Plan& plan) { return kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2; }
 
-/// Orders in which products read a narrow weight, each from memory of its own: both, but of fp8 with one scale a
-/// tensor, which holds either way, where the GPU takes it so.
-std::uint32_t orders(const Plan& plan) {
+/// fp8 with one scale a tensor, which holds either way.
+bool has_one_scale(const Plan& plan) {
     const Training& training = plan.training;
-    if (!is_narrow(training.precision.compute)) return 0;
-    const bool one_scale = training.precision.compute == Dtype::fp8 &&
-                           (training.fp8_recipe == Fp8Recipe::delayed || training.fp8_recipe == Fp8Recipe::tensorwise);
-    return one_scale && plan.fp8_either_order ? 1 : 2;
+    return training.precision.compute == Dtype::fp8 &&
+           (training.fp8_recipe == Fp8Recipe::delayed || training.fp8_recipe == Fp8Recipe::tensorwise);
+}
+
+/// Orders in which narrow weights are kept for products: both, but of those with one scale where the GPU takes either,
+/// or the other is made when it is needed.
+std::uint32_t orders(const Plan& plan) {
+    if (!is_narrow(plan.training.precision.compute)) return 0;
+    return has_one_scale(plan) && (plan.fp8_either_order || plan.training.no_transpose_cache) ? 1 : 2;
 }
 
 /// Of narrow weights as products read them, in one order.
@@ -76,6 +81,11 @@ std::vector<Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight
         casts.push_back(over(PointwiseKind::sum_of_squares, weight.cols));
     casts.push_back(over(PointwiseKind::transpose, weight.cols));
     return casts;
+}
+
+std::optional<Pointwise> transpose_in_backward(const Plan& plan, std::uint64_t rows, std::uint64_t cols) {
+    if (!plan.training.no_transpose_cache || plan.fp8_either_order || !has_one_scale(plan)) return std::nullopt;
+    return Pointwise{PointwiseKind::transpose, Dtype::bf16, rows, cols / 2};  // a byte an element each way
 }
 
 bool optimizer_casts(const Plan& plan) {

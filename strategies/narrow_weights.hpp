@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/kernel.hpp"
@@ -41,6 +42,9 @@ std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow);
 /// came narrow those for the other order. None where products read it as it came, and of narrow weights that are never
 /// updated.
 std::vector<kernels::Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight);
+
+/// What a backward runs before the product of a weight whose other order is not kept.
+std::optional<kernels::Pointwise> transpose_in_backward(const Plan& plan, std::uint64_t rows, std::uint64_t cols);
 
 /// Whether the optimizer leaves weights narrow (Megatron-LM, quantize_param_shard), by a kernel behind its own.
 bool optimizer_casts(const Plan& plan);

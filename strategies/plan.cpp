@@ -325,8 +325,22 @@ void check_narrow_parts(const Training& training) {
                "set training.precision to \"fp8\" and training.fp8_recipe to \"mxfp8\"", Source::megatron_config);
 }
 
+/// Megatron-LM's fused SwiGLU alone has it.
+void check_function_input(const Plan& plan) {
+    if (!plan.training.fp8_function_input) return;
+    const char* const key = "/training/activation_func_fp8_input_store";
+    if (!plan.model.gated || plan.model.activation != models::ActivationKind::silu)
+        refuse(key, "true, but the activation is no SwiGLU", "set it to false", Source::megatron_config);
+    if (plan.training.kernel_fusion != KernelFusion::full || plan.training.fp32_activation_function)
+        refuse(key, "true, but the activation is not one fused kernel in 16 bits",
+               "set it to false, or kernel_fusion to \"full\"", Source::megatron_config);
+}
+
 /// Without a copy in 16 bits.
 void check_narrow_weights(const Plan& plan) {
+    if (plan.training.no_transpose_cache && !plan.training.fp8_param_gather)
+        refuse("/training/disable_parameter_transpose_cache", "true, but weights are kept in 16 bits",
+               "set training.fp8_param_gather to true", Source::not_modelled);
     if (!plan.training.fp8_param_gather) return;
     const char* const key = "/training/fp8_param_gather";
     if (!is_narrow(plan.training.precision.compute))
@@ -447,6 +461,7 @@ void validate(const Plan& plan) {
     check_precision(plan.training.precision);
     check_narrow_parts(plan.training);
     check_narrow_weights(plan);
+    check_function_input(plan);
     check_adapters(plan);
     check_frozen(plan);
     check_unequal_replicas(plan);

@@ -119,11 +119,15 @@ struct Training {
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
     bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
-    bool fp8_attention = false;  ///< fp8-dot-product-attention: attention's products are in fp8 too
-    bool fp8_output = false;     ///< fp8_output_proj: the logits' too, which else are in bf16
+    bool fp8_attention = false;       ///< fp8-dot-product-attention: attention's products are in fp8 too
+    bool fp8_output = false;          ///< fp8_output_proj: the logits' too, which else are in bf16
+    bool fp8_function_input = false;  ///< activation_func_fp8_input_store: a SwiGLU's input is kept in fp8
     /// fp8-param-gather, fp4-param-gather (fp8_params, Transformer Engine's fp8_model_init): weights of these products
     /// are kept, and gathered, in that format alone (narrow_weights.hpp).
     bool fp8_param_gather = false;
+    /// disable_parameter_transpose_cache: of weights that are kept in fp8 no transposed copy is kept beside them, and
+    /// each backward makes it anew where products need it.
+    bool no_transpose_cache = false;
     /// num-layers-at-start- and -at-end-in-bf16 (of first-last-layers-bf16): so many layers' products are in bf16 where
     /// the others are in fp8 or fp4.
     std::uint32_t first_layers_in_bf16 = 0, last_layers_in_bf16 = 0;

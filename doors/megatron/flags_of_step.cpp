@@ -129,7 +129,7 @@ constexpr Row rows[] = {
     rule("fp4_format"), sets("fp4_param_gather", "/training/fp8_param_gather", "true"),
     sets("fp4_param", "/training/fp8_param_gather", "true"),
     noted("fp4_recipe", "fp4 is NVFP4, with Transformer Engine's recipe", estimate, one, "nvfp4"),
-    key_switch("fp8_param_gather"), sets("fp8_param", "/training/fp8_param_gather", "true"),
+    key_switch("activation_func_fp8_input_store"), key_switch("fp8_param_gather"), sets("fp8_param", "/training/fp8_param_gather", "true"),
     rule("first_last_layers_bf16", none), rule("num_layers_at_start_in_bf16"), rule("num_layers_at_end_in_bf16"),
     noted("use_precision_aware_optimizer", "optimizer states have Adam's usual sizes", estimate, none),
     noted("main_grads_dtype", "main gradients are of grad_reduce_precision",

@@ -77,7 +77,20 @@ void separate_gate(const LayerStream& stream, Piece& piece, const models::Activa
     piece.saved_bytes += rows * op.width * kernels::size_of(stream.function_element);
 }
 
+/// The input of a SwiGLU is kept in fp8 (SwiGLUFunction, fp8_input_store): three bytes an element to it, and back
+/// before the backward.
+void add_casts_of_input(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t width, bool routed) {
+    const std::uint64_t inputs = 2 * width, as_wide = inputs * 3 / 4;  // a kernel of 16 bits moves four
+    const auto cast = stream.pointwise(PointwiseKind::scale, rows, as_wide);
+    piece.forward.push_back({.name = piece.name + " input to fp8", .what = cast, .routed = routed});
+    piece.backward.push_back({.name = piece.name + " input from fp8", .what = cast, .routed = routed});
+}
+
 }  // namespace
+
+std::uint64_t kept_function_bytes(const LayerStream& stream) {
+    return stream.plan.training.fp8_function_input ? 1 : kernels::size_of(stream.function_element);
+}
 
 void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows, bool routed) {
     const bool relu = op.kind == models::ActivationKind::relu && !op.gated;
@@ -101,6 +114,7 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
                               : std::vector<View>{x, bias, dy, dx},
                    launch};
     piece.forward.push_back(std::move(there));
+    if (stream.plan.training.fp8_function_input) add_casts_of_input(stream, piece, rows, op.width, routed);
     piece.backward.push_back(std::move(back));
 }
 
@@ -114,7 +128,7 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     // Its input; a ReLU needs its output, which the layer behind it keeps.
     const bool kept = op.gated || op.kind != models::ActivationKind::relu;
     const std::uint64_t bytes = kernels::size_of(stream.function_element);
-    piece.input_bytes = kept ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
+    piece.input_bytes = kept ? rows * width * kept_function_bytes(stream) * (op.gated ? 2 : 1) : 0;
     piece.saved_bytes += piece.input_bytes;
     piece.working_bytes = rows * width * bytes;
     stream.layer.pieces.push_back(std::move(piece));

@@ -55,6 +55,12 @@ void freeze_weights(LayerFlow& flow) {
     for (Parameter& parameter : flow.parameters) parameter.trained = false;
 }
 
+/// What an adapter reads is no cast.
+std::uint64_t input_in_16_bits(const Plan& plan, const Piece& piece) {
+    constexpr std::uint64_t some = 16;  // elements, whose casts are whole bytes
+    return piece.weight_saved_bytes * some * kernels::size_of(activation_dtype(plan)) / kept_input_bytes(plan, some);
+}
+
 /// rank: of the adapter. Its products are in the format of activations, beside fp8 ones too.
 void add_adapter(Piece& piece, const Plan& plan, std::uint32_t rank, std::uint64_t input_bytes) {
     const kernels::Dtype dtype = activation_dtype(plan);
@@ -92,10 +98,14 @@ void train_adapters_alone(ShardedLayer& layer, const Plan& plan) {
     freeze_weights(layer.flow);
     const bool is_input = layer.pieces.front().name == "embedding";
     for (Piece& piece : layer.pieces) {
-        const std::uint64_t input_bytes = piece.weight_saved_bytes;
+        const std::uint64_t input_bytes = input_in_16_bits(plan, piece);
+        const bool of_attention = piece.name == "projection";
         freeze(piece);
         if (has_adapter(piece.name, plan.training.lora_targets))
-            add_adapter(piece, plan, plan.training.lora_rank, input_bytes);
+            add_adapter(piece, plan, plan.training.lora_rank,
+                        of_attention && attention_keeps_results(plan) ? 0 : input_bytes);
+        else if (of_attention && plan.training.fused_attention && !attention_keeps_results(plan))
+            piece.saved_bytes += input_bytes;  // attention's backward reads its results
         if (is_input) forget(piece);
     }
 }

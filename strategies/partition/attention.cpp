@@ -88,6 +88,11 @@ void cast_operands(const LayerStream& stream, const Shape& s, Piece& piece) {
     add_quantisation(stream.plan, piece.backward, s.tokens(), s.result_row());
 }
 
+/// Its operands, and results that it keeps, are kept in fp8: so many bytes less.
+std::uint64_t halved(const Plan& plan, const Shape& s) {
+    return (s.qkv_bytes() + (attention_keeps_results(plan) ? s.result_bytes() : 0)) / 2;
+}
+
 }  // namespace
 
 AttentionShape attention_shape(const models::AttentionCore& op, const LayerStream& stream) {
@@ -114,8 +119,8 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .part_of = Module::core_attn};
     const Shape shape = attention_shape(op, stream);
-    if (stream.plan.training.fp8_attention && is_narrow(stream.plan.training.precision.compute))
-        cast_operands(stream, shape, piece);
+    const bool narrow = stream.plan.training.fp8_attention && is_narrow(stream.plan.training.precision.compute);
+    if (narrow) cast_operands(stream, shape, piece);
     if (stream.plan.strategy.context > 1) {
         if (!stream.apart.empty()) stream.layer.flow.complete = false;  // heads are exchanged out of packed rows
         shard_over_context(stream, shape, piece);
@@ -124,7 +129,9 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     } else {
         shard_unfused_attention(stream, shape, heads_of(shape, stream), piece);
     }
-    piece.input_bytes = shape.qkv_bytes();
+    if (attention_keeps_results(stream.plan)) piece.saved_bytes += shape.result_bytes();
+    if (narrow && stream.plan.training.fused_attention) piece.saved_bytes -= halved(stream.plan, shape);
+    piece.input_bytes = std::min(piece.saved_bytes, shape.qkv_bytes());
     stream.apart.clear();
     stream.layer.pieces.push_back(std::move(piece));
 }

@@ -271,6 +271,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
     quantise(piece.forward, in);
     add(piece.forward, name, Gemm{compute, experts, each, out, in}, {{x}, {held.weight.weight}, {y}}, biased, true);
     quantise(piece.backward, out);
+    add_transposed_weight(piece.backward, plan_, std::uint64_t{experts} * out, in);
     add(piece.backward, name + " dgrad", Gemm{compute, experts, each, in, out, GemmPass::data_gradient},
         {{dy}, {held.weight.weight}, {dx}}, {}, true);
     const bool fused = plan_.training.gradient_accumulation_fusion;
@@ -295,7 +296,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
         piece.backward.back().of_weights = true;
     }
     stream_.value = y;
-    piece.saved_bytes = piece.weight_saved_bytes = piece.input_bytes = shapes_.rows * in * stream_.bytes;
+    piece.saved_bytes = piece.weight_saved_bytes = piece.input_bytes = kept_input_bytes(plan_, shapes_.rows * in);
     if (!up) piece.takes = Module::moe_act;
     piece.output_gradient_bytes = shapes_.rows * out * stream_.bytes;
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
@@ -313,7 +314,7 @@ void ExpertSharder::activation() {
     add_activation(stream_, piece, each, shapes_.rows, true);
     if (clamps_apart(plan_, op_)) add_clamps(stream_, shapes_, piece);
     const bool keeps = op_.gated || op_.activation != models::ActivationKind::relu;  // a ReLU what comes next does
-    piece.saved_bytes = piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * stream_.bytes : 0;
+    piece.saved_bytes = piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * kept_function_bytes(stream_) : 0;
     piece.working_bytes += shapes_.rows * shapes_.ffn * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece));
 }
@@ -382,11 +383,12 @@ void ExpertSharder::project(const char* name, std::uint64_t in, std::uint64_t ou
     if (is_narrow(compute)) add_quantisation(plan_, piece.forward, m, k);
     piece.forward.push_back({name, Gemm{compute, 1, m, n, k}});
     if (is_narrow(compute)) add_quantisation(plan_, piece.backward, m, n);
+    add_transposed_weight(piece.backward, plan_, n, k);
     piece.backward.push_back({std::string(name) + " dgrad", Gemm{compute, 1, m, k, n, GemmPass::data_gradient}});
     piece.backward.push_back({.name = std::string(name) + " wgrad",
                               .what = Gemm{compute, 1, k, n, m, GemmPass::weight_gradient},
                               .of_weights = true});
-    piece.saved_bytes = piece.weight_saved_bytes = shapes_.tokens * in * stream_.bytes;
+    piece.saved_bytes = piece.weight_saved_bytes = kept_input_bytes(plan_, shapes_.tokens * in);
     piece.output_gradient_bytes = shapes_.tokens * out * stream_.bytes;
     piece.working_bytes = shapes_.tokens * (in + out) * stream_.bytes;
     piece.parameters = piece.replicated_parameters = in * out;

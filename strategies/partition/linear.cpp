@@ -255,6 +255,7 @@ void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
     if (joins_gradient()) own_gradient_ = flow.gradient(stream_.format(), flow.value(x_).elements);
     const ValueId dx_here = own_gradient_ != no_value ? own_gradient_ : flow.gradient_of(x_);
     const ValueId dx = scattered ? flow.gradient(stream_.format(), rows_ * gemm_.k) : dx_here;
+    add_transposed_weight(piece_.backward, stream_.plan, gemm_.n, gemm_.k);
     add(piece_.backward,
         {.name = op_.name + " dgrad", .what = Gemm{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient}},
         [&](const Launched& product) {
@@ -386,6 +387,7 @@ void LinearSharder::overlapped_backward() {
     if (added_to_ != no_value) stream_.flow.set_gradient(stream_.partial_sum, dy);
     if (joins_gradient()) own_gradient_ = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
     const Gemm dgrad{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient, spared()};
+    add_transposed_weight(list, stream_.plan, gemm_.n, gemm_.k);
     if (row_) {
         if (is_narrow(compute_))  // into the buffer at once
             quantise(list, gemm_.m / stream_.tensor, gemm_.n);
@@ -416,7 +418,7 @@ void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
-            (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
+            kept_input_bytes(stream_.plan, (column_ ? stream_.residual_tokens : rows_) * in);
     // The encoder's output is kept once for all decoder layers: each counts its share.
     if (op_.second_input)
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;

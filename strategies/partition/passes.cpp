@@ -1,5 +1,6 @@
 // Runs of memory-bound kernels that several operators have: passes of a framework that fuses nothing, dropouts, and
 // what casts an operand of a narrow product.
+#include "strategies/narrow_weights.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -22,8 +23,31 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
     list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
 }
 
+void add_transposed_weight(std::vector<Work>& list, const Plan& plan, std::uint64_t rows, std::uint64_t cols) {
+    if (!is_narrow(plan.training.precision.compute)) return;
+    if (const auto transpose = transpose_in_backward(plan, rows, cols))
+        list.push_back({.name = "transpose weight", .what = *transpose});
+}
+
 std::uint64_t narrow_bytes(Dtype format, std::uint64_t elements) {
     return format == Dtype::fp4 ? elements / 2 + elements / 16 : elements;
+}
+
+bool keeps_casts(const Plan& plan) {
+    return is_narrow(plan.training.precision.compute) &&
+           plan.training.software == hardware::Software::transformer_engine;
+}
+
+std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements) {
+    return keeps_casts(plan) ? narrow_bytes(plan.training.precision.compute, elements)
+                             : elements * kernels::size_of(activation_dtype(plan));
+}
+
+bool attention_keeps_results(const Plan& plan) {
+    const bool exchanges_heads =
+        plan.strategy.context > 1 && (plan.strategy.context_exchange == ContextExchange::a2a ||
+                                      plan.strategy.context_exchange == ContextExchange::a2a_p2p);
+    return keeps_casts(plan) && plan.training.fused_attention && !exchanges_heads;
 }
 
 void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over) {

@@ -119,8 +119,20 @@ void add_passes(std::vector<Work>& list, const std::string& name, const Cells& o
 void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols,
                       bool routed = false);
 
+/// A weight's other order, where no copy of it is kept (narrow_weights.hpp).
+void add_transposed_weight(std::vector<Work>& list, const Plan& plan, std::uint64_t rows, std::uint64_t cols);
+
 /// So many elements of fp8, or of fp4 with a scale of a byte for each 16 (NVFP4), as they are moved.
 std::uint64_t narrow_bytes(kernels::Dtype format, std::uint64_t elements);
+
+/// Whether a narrow product's input is kept for the gradient of its weights as it was cast (Transformer Engine,
+/// module/linear.py, inputmat); other software keeps 16 bits and casts again (torchao, Float8Linear).
+bool keeps_casts(const Plan& plan);
+/// Bytes of so many elements of a product's input as they are kept: 16 bits, or one order of their cast.
+std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements);
+/// Whether fused attention's results are kept for its own backward in memory of its own. Else the product behind it
+/// keeps the same tensor; where heads are exchanged, what left attention is counted with the exchange.
+bool attention_keeps_results(const Plan& plan);
 
 /// Where each operation is a kernel, what is fp32 between 16-bit products is cast there and its gradient back.
 void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells);
@@ -131,6 +143,8 @@ void add_dropout(const LayerStream& stream, Piece& piece, const std::string& nam
 /// An activation of `rows` x op.width outputs. Gated ones move the same whatever they are of. routed: of experts.
 void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows,
                     bool routed = false);
+/// Bytes of an element of its input as it is kept.
+std::uint64_t kept_function_bytes(const LayerStream& stream);
 /// "gelu", "relu", "swiglu", ...
 std::string name_of(const models::Activation& op);
 
