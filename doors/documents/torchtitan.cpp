@@ -49,7 +49,8 @@ constexpr Row rows[] = {
     noted("activation_offload.mode", "offloading of activations is not taken over",
         "--set strategy.cpu_offloading_num_layers=N", Takes::one, "none"),
     rule("float8.enable_float8_linear"), rule("float8.recipe_name"), rule("float8.enable_fsdp_float8_all_gather"),
-    harmless("float8.*"), rule("quantize.linear.float8.recipe_name"), harmless("quantize.linear.float8.*"),
+    harmless("float8.*"), rule("quantize.linear.float8.recipe_name"),
+    rule("quantize.linear.float8.enable_fsdp_float8_all_gather"), harmless("quantize.linear.float8.*"),
     rule("quantize.dense.float8.recipe_name"), harmless("quantize.dense.float8.*"),
     noted("quantize.grouped_mm.*", "experts' products are timed in the precision of the others", estimate),
     refused("mx.*", "block-scaled formats are not taken over",
@@ -219,6 +220,9 @@ void read_precision(const Givens& given, Draft& draft) {
         if (recipe != nullptr && text_of(recipe->value) != "tensorwise")
             draft.findings.not_modelled(recipe->origin.place, recipe->origin.name, "scales are timed as one a tensor",
                                         estimate.data());
+        for (const char* gathers :
+             {"float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather"})
+            if (given.is_on(gathers)) draft.set("/training/fp8_param_gather", true, given.find(gathers)->origin);
     } else {
         draft.set("/training/precision", name == "float32" ? "fp32" : "bf16", origin);
     }

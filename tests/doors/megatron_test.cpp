@@ -63,6 +63,12 @@ TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
     EXPECT_EQ(at(with("--transformer-impl local --use-flash-attn"), "/training/fused_attention"), true);
     EXPECT_EQ(at(with("--fp8-format hybrid --fp8-recipe blockwise"), "/training/precision"), "fp8");
     EXPECT_EQ(at(with("--bf16 --fp4-format e2m1 --fp4-recipe nvfp4"), "/training/precision"), "fp4");
+    EXPECT_EQ(
+        at(with("--fp8-format hybrid --fp8-param-gather --use-distributed-optimizer"), "/training/fp8_param_gather"),
+        true);
+    EXPECT_EQ(
+        at(with("--fp4-format e2m1 --fp4-param-gather --use-distributed-optimizer"), "/training/fp8_param_gather"),
+        true);
     const Imported ends = with("--bf16 --fp8-format hybrid --first-last-layers-bf16 --num-layers-at-end-in-bf16 14");
     EXPECT_EQ(at(ends, "/training/num_layers_at_start_in_bf16"), 1);
     EXPECT_EQ(at(ends, "/training/num_layers_at_end_in_bf16"), 14);

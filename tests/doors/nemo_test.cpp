@@ -43,6 +43,13 @@ TEST(NeMo, ReadsTheExample) {
     EXPECT_EQ(at(job, "/training/precision"), "bf16");
 }
 
+TEST(NeMo, ReadsHowWeightsAreKeptInFp8) {
+    const Imported job = read(small + "  fp8: true\n  fp8_params: true\n  disable_parameter_transpose_cache: true\n");
+    EXPECT_EQ(at(job, "/training/fp8_param_gather"), true) << refusals(job);
+    EXPECT_EQ(at(job, "/training/disable_parameter_transpose_cache"), true);
+    EXPECT_EQ(at(read(small + "  fp8_params: true\n"), "/training/fp8_param_gather"), nullptr) << "of bf16";
+}
+
 TEST(NeMo, ReadsLlamasWords) {
     const Imported job = read(small +
                               "  activation: fast-swiglu\n  bias: false\n  normalization: rmsnorm\n"

@@ -49,6 +49,8 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
     fp8.insert(fp8.find("[training]"), "converters = [\"float8\"]\n");
     EXPECT_EQ(at(read(fp8), "/training/precision"), "fp8");
     EXPECT_EQ(at(read(fp8), "/training/fp8_recipe"), "tensorwise");
+    EXPECT_EQ(at(read(fp8), "/training/fp8_param_gather"), nullptr);
+    EXPECT_EQ(at(read(fp8 + "\n[float8]\nenable_fsdp_float8_all_gather = true\n"), "/training/fp8_param_gather"), true);
 }
 
 TEST(TorchTitan, ReadsWhetherWeightsAreGivenBack) {

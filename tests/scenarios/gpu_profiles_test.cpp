@@ -74,6 +74,19 @@ TEST(GpuProfiles, MxFp8IsBlackwells) {
     EXPECT_NO_THROW((void)from_json(document, "x.json"));
 }
 
+/// Of all kinds of GPU that a cluster has.
+TEST(GpuProfiles, BlackwellTakesFp8InEitherOrder) {
+    const auto either = [](json cluster) {
+        json document = sound_scenario();
+        document["cluster"] = std::move(cluster);
+        document["training"]["precision"] = "fp8";
+        return from_json(document, "x.json").plan.fp8_either_order;
+    };
+    EXPECT_FALSE(either({{"preset", "dgx-h100"}, {"nodes", 4}}));
+    EXPECT_TRUE(either({{"preset", "hgx-b200"}, {"nodes", 4}}));
+    EXPECT_FALSE(either({{"preset", "hgx-b200"}, {"nodes", 3}, {"more_nodes", {"1 x H100"}}}));
+}
+
 TEST(GpuProfiles, ChipsHaveNothingOfCuda) {
     json document = sound_scenario();
     document["cluster"] = {{"preset", "tpu-v4"}, {"nodes", 16}};

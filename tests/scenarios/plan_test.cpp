@@ -173,6 +173,32 @@ TEST(Plan, SwitchesNeedWhatTheyBuildOn) {
         "/strategy/recompute_num_layers", "13 layers, but a chunk has 12", "nearest legal value: 12");
 }
 
+TEST(Plan, WeightsAreKeptInFp8WhereProductsReadIt) {
+    const auto narrow = [](Plan& p) {
+        p.training.precision = {kernels::Dtype::fp8, kernels::Dtype::fp32};
+        p.training.fp8_param_gather = true;
+    };
+    const char* const key = "/training/fp8_param_gather";
+    expect_refused([](Plan& p) { p.training.fp8_param_gather = true; }, key, "products are not in fp8", "fp8");
+    expect_refused(
+        [&](Plan& p) {
+            narrow(p);
+            p.strategy.optimizer_cpu_offload = true;
+        },
+        key, "host memory", "false");
+    expect_refused(
+        [](Plan& p) {
+            p.training.precision = {kernels::Dtype::fp8, kernels::Dtype::fp32};
+            p.training.no_transpose_cache = true;
+        },
+        "/training/disable_parameter_transpose_cache", "weights are kept in 16 bits", "fp8_param_gather");
+    expect_refused([](Plan& p) { p.training.fp8_function_input = true; }, "/training/activation_func_fp8_input_store",
+                   "no SwiGLU", "false");
+    Plan plan = sound();
+    narrow(plan);
+    EXPECT_NO_THROW(validate(plan));
+}
+
 TEST(Plan, GradientsAreSummedInFp32OrTheParametersFormat) {
     using kernels::Dtype;
     const auto with = [](Dtype compute, Dtype reduce) {

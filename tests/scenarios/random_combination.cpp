@@ -269,6 +269,8 @@ void blackwell(Dice& dice, json& s) {
     if (dice.coin()) s["training"]["num_layers_at_start_in_bf16"] = 1;
     if (s["training"].value("fp8_recipe", "") == "mxfp8") s["training"]["fp8_output_proj"] = dice.coin();
     if (dice.coin()) s["training"].update({{"fp8_dot_product_attention", true}, {"fused_attention", true}});
+    if (dice.coin()) s["training"].update({{"fp8_param_gather", true}, {"software", "transformer-engine"}});
+    if (dice.coin()) s["training"]["disable_parameter_transpose_cache"] = true;
 }
 
 /// The embedding, the loss or both count as a layer when layers are divided.

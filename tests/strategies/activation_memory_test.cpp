@@ -86,6 +86,33 @@ TEST(ActivationMemory, LlamaLayer) {
     EXPECT_DOUBLE_EQ(saved(plan), tokens * (2 * elements + 4 * 4));
 }
 
+/// Transformer Engine keeps the operand that was cast, a byte of 7 s b h elements; attention its results beside it.
+TEST(ActivationMemory, NarrowProductsKeepTheirCasts) {
+    Plan plan = with_tensor(1, false);
+    plan.training.fused_attention = true;
+    const double wide = saved(plan), lse = 128.0 * 2 * 4 * 4;
+    plan.training.precision = {kernels::Dtype::fp8, kernels::Dtype::fp32};
+    EXPECT_DOUBLE_EQ(saved(plan), wide) << "other software casts again";
+    plan.training.software = hardware::Software::transformer_engine;
+    EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * (2 - 7));
+    EXPECT_DOUBLE_EQ(saved(plan, Recompute::selective), wide - lse - sbh * 7) << "results are formed again";
+    plan.training.fp8_attention = true;
+    EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * (2 - 7 - 4)) << "queries, keys, values and results";
+    plan.training.fp8_attention = false;
+    plan.training.precision.compute = kernels::Dtype::fp4;
+    EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * (2 - 14 + 7 * 9 / 16.0));
+}
+
+/// Both halves of what goes into a SwiGLU; what it leaves stays as it is.
+TEST(ActivationMemory, ASwigluMayKeepItsInputInFp8) {
+    Plan plan = tiny_plan();
+    plan.model = tiny_llama();
+    plan.training.fused_attention = true;
+    const double wide = saved(plan);
+    plan.training.fp8_function_input = true;
+    EXPECT_DOUBLE_EQ(saved(plan), wide - 128 * 2 * 2 * 192);
+}
+
 /// The activation in BERT's head works on the residual stream, split along the sequence or not at all.
 TEST(ActivationMemory, BertHeadIsNotSplitAlongItsWidth) {
     for (const bool sequence_parallel : {false, true})

@@ -73,6 +73,29 @@ TEST(Adapters, OnlyAdaptersHaveGradientsAndStates) {
     EXPECT_LT(block(plan_of(4, LoraTargets::qkv)).saved_bytes(), block(plan_of(0)).saved_bytes());
 }
 
+/// A frozen projection needs no input, but attention's backward reads what it left; an adapter reads it, too.
+TEST(Adapters, ResultsOfAttentionStay) {
+    const auto kept = [](const Plan& plan) {
+        std::uint64_t bytes = 0;
+        for (const Piece& piece : block(plan).pieces)
+            if (piece.name == "projection" || piece.name == "attention core") bytes += piece.saved_bytes;
+        return bytes;
+    };
+    const std::uint64_t tokens = 128 * 2, results = 2 * tokens * 64, inner = 2 * tokens * 4;
+    const std::uint64_t core = 2 * tokens * (64 + 2 * 32) + tokens * 4 * 4;
+    for (const bool narrow : {false, true}) {
+        const auto plan = [&](LoraTargets targets) {
+            Plan of = plan_of(4, targets);
+            if (!narrow) return of;
+            of.training.precision = {kernels::Dtype::fp8, kernels::Dtype::fp32};
+            of.training.software = hardware::Software::transformer_engine;
+            return of;
+        };
+        EXPECT_EQ(kept(plan(LoraTargets::qkv)), core + results) << narrow;
+        EXPECT_EQ(kept(plan(LoraTargets::attention)), core + results + inner) << narrow;
+    }
+}
+
 TEST(Adapters, ProgramsAreSoundUnderEveryPlan) {
     for (const Schedule& schedule : schedules)
         for (const ShardingRow& row : shardings)

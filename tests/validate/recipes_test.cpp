@@ -39,6 +39,37 @@ TEST(Recipes, GraphsOfWholeStepsHaveAttentionAndLogitsInFp8) {
     EXPECT_FALSE(attention(with(bridge("qwen3-30b-a3b", "GB200"), {{"source", {{"repo", "NVIDIA/Megatron-LM"}}}})));
 }
 
+/// Of one scale a tensor and MXFP8's; what a row says goes first.
+TEST(Recipes, WeightsAreGatheredInFp8WhereNvidiasRecipesSaySo) {
+    const auto gathers = [](const char* repository, const char* precision, const json& more = json::object()) {
+        return map_row(row_of(with({{"id", "nemo/1"},
+                                    {"source", {{"repo", repository}, {"tag", "v2.0.0"}}},
+                                    {"model", {{"name", "llama3-8b"}, {"seq", 8192}}},
+                                    {"precision", precision},
+                                    {"gpu", "H100 SXM5 80GB"},
+                                    {"gpus", 8},
+                                    {"tp", 1},
+                                    {"pp", 1},
+                                    {"dp", 8},
+                                    {"mbs", 1},
+                                    {"gbs", 128},
+                                    {"switches", {{"framework", "NeMo"}}},
+                                    {"measured", {{"step_time_s", 4.0}}}},
+                                   more)),
+                       [](const std::string&) { return true; })
+            .plan.training.fp8_param_gather;
+    };
+    const char* const bridge = "NVIDIA-NeMo/Megatron-Bridge";
+    EXPECT_TRUE(gathers(bridge, "FP8-CS"));
+    EXPECT_FALSE(gathers(bridge, "BF16"));
+    EXPECT_FALSE(gathers(bridge, "FP8", {{"switches", {{"fp8-recipe", "blockwise"}}}}));
+    EXPECT_FALSE(gathers(bridge, "FP8-CS", {{"model", {{"name", "kimi-k2"}}}}));
+    EXPECT_TRUE(gathers("NVIDIA/NeMo", "FP8"));
+    EXPECT_FALSE(gathers("NVIDIA/NeMo", "FP8", {{"source", {{"tag", "24.03"}}}}));
+    EXPECT_FALSE(gathers("mlcommons/training_results_v3.1", "FP8"));
+    EXPECT_TRUE(gathers("mlcommons/training_results_v4.1", "FP8", {{"switches", {{"fp8-param-gather", true}}}}));
+}
+
 TEST(Recipes, RoutersAreFusedButForNemotrons) {
     const auto fuses = [](const json& fields) { return recipe_fuses_router(row_of(fields)); };
     EXPECT_TRUE(fuses(bridge("qwen3-30b-a3b", "GB200")));
