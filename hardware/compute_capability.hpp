@@ -11,6 +11,9 @@ constexpr bool is_hopper(int compute_capability) {
 
 /// Whether products take fp8 operands with one scale a tensor in either order, not with both along the summed dimension
 /// alone (Transformer Engine, is_non_tn_fp8_gemm_supported).
-constexpr bool takes_either_order(int compute_capability) { return compute_capability >= blackwell; }
+constexpr bool takes_either_order(int compute_capability) {
+    constexpr int of_desktops = 120, behind_these = 130;
+    return (compute_capability >= blackwell && compute_capability < of_desktops) || compute_capability >= behind_these;
+}
 
 }  // namespace orrery::hardware

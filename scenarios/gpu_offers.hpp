@@ -12,7 +12,7 @@ namespace orrery::scenarios {
 void check_offered(const strategies::Training& training, const topology::Gpu& gpu, const documents::Reader& section);
 /// The same of a strategy's section: algorithms are NCCL's.
 void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gpu, const documents::Reader& section);
-/// Whether those of all its GPUs do (hardware/compute_capability.hpp).
+/// Whether products of all its GPUs take fp8 operands in either order (hardware/compute_capability.hpp).
 bool take_either_order(const topology::Cluster& cluster);
 
 }  // namespace orrery::scenarios

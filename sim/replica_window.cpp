@@ -34,15 +34,14 @@ double optimizer_seconds(const RanStep& ran) {
     return breakdown(ran.program, ran.costs.of_rank(last->representative), *last, ran.replayed.end).optimizer;
 }
 
-/// Of the stage that has most.
-double most_parameters(const strategies::StepProgram& step, double bytes_each) {
+/// That a rank keeps, of the stage that has most.
+double most_parameters(const strategies::StepProgram& step) {
     double most = 0;
     for (const strategies::Program& program : step.programs) {
-        double bytes = 0;
-        for (const strategies::Buffer& buffer : program.buffers)
-            if (buffer.keep == strategies::Keep::weight && buffer.lifetime.span == strategies::Lifetime::Span::step)
-                bytes += static_cast<double>(buffer.bytes);
-        most = std::max(most, bytes / bytes_each);
+        double parameters = 0;
+        for (const strategies::BucketState& bucket : program.state.buckets)
+            parameters += static_cast<double>(bucket.weights);
+        most = std::max(most, parameters);
     }
     return most;
 }
@@ -179,7 +178,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
         job.reduce_s = std::max(0.0, run(plan)->seconds() - base->seconds());
     }
     if (options.mode == synchrony::Mode::diloco) {
-        const double of_gpu = most_parameters(base->program, state.weight);
+        const double of_gpu = most_parameters(base->program);
         constexpr double anchor_and_momentum = 8;
         job.extra_bytes = anchor_and_momentum * of_gpu;
         job.reduce_s += outer_seconds(site.profiles.of(site.cluster.gpu()), of_gpu);

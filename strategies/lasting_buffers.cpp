@@ -38,8 +38,8 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     for (const bool experts : {false, true}) {
         const Ownership of = ownership(plan, class_of_bucket(experts));
         const WeightCount all = stage.all_weights(experts);
-        const bool gathers = !moves(mesh, of.weights, of.used, of.replicas).empty();
-        weights += share(mesh, of, of.weights, gathers ? moved_weight_bytes(plan, all) : kept_weight_bytes(plan, all));
+        const bool comes = plan.offloads_weights() || !moves(mesh, of.weights, of.used, of.replicas).empty();
+        weights += share(mesh, of, of.weights, comes ? moved_weight_bytes(plan, all) : kept_weight_bytes(plan, all));
         states += share(mesh, of, of.states, stage.parameters_of(experts) * state.optimizer);
     }
     weights += secondary_bytes(plan, (stage.parameters + stage.frozen_parameters) * 2);

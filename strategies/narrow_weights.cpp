@@ -15,14 +15,7 @@ using kernels::PointwiseKind;
 
 std::uint32_t wide_bytes(const Plan& plan) { return kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2; }
 
-/// fp8 with one scale a tensor, which holds either way.
-bool has_one_scale(const Plan& plan) {
-    const Training& training = plan.training;
-    return training.precision.compute == Dtype::fp8 &&
-           (training.fp8_recipe == Fp8Recipe::delayed || training.fp8_recipe == Fp8Recipe::tensorwise);
-}
-
-/// Orders in which narrow weights are kept for products: both, but of those with one scale where the GPU takes either,
+/// Orders in which narrow weights are there for products: both, but of those with one scale where the GPU takes either,
 /// or the other is made when it is needed.
 std::uint32_t orders(const Plan& plan) {
     if (!is_narrow(plan.training.precision.compute)) return 0;
@@ -36,6 +29,18 @@ std::uint64_t in_one_order(const Plan& plan, std::uint64_t narrow) {
 
 }  // namespace
 
+bool has_one_scale(const Plan& plan) {
+    const Training& training = plan.training;
+    return training.precision.compute == Dtype::fp8 &&
+           (training.fp8_recipe == Fp8Recipe::delayed || training.fp8_recipe == Fp8Recipe::tensorwise);
+}
+
+bool keeps_weight_casts(const Plan& plan) {
+    const Training& training = plan.training;
+    if (training.fp8_param_gather) return true;
+    return training.software == hardware::Software::transformer_engine && !training.no_transpose_cache;
+}
+
 std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
     std::vector<NarrowWeight> weights;
     for (const Piece& piece : layer.pieces)
@@ -43,17 +48,19 @@ std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
             const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
             const auto* product = kernel == nullptr ? nullptr : std::get_if<kernels::Gemm>(kernel);
             if (product == nullptr || !is_narrow(product->dtype) || work.looped) continue;
-            weights.push_back({.rows = std::uint64_t{product->batch} * product->n,
-                               .cols = product->k,
-                               .experts = piece.expert_parameters + piece.frozen_expert_parameters > 0,
-                               .trained = piece.frozen_parameters == 0});
+            const NarrowWeight weight{.rows = std::uint64_t{product->batch} * product->n,
+                                      .cols = product->k,
+                                      .experts = piece.expert_parameters + piece.frozen_expert_parameters > 0,
+                                      .trained = piece.frozen_parameters == 0};
+            if (weight.elements() <= piece.parameters + piece.frozen_parameters) weights.push_back(weight);
         }
     return weights;
 }
 
 std::uint64_t kept_weight_bytes(const Plan& plan, WeightCount weights) {
     const std::uint64_t in_16_bits = plan.training.fp8_param_gather ? weights.all - weights.narrow : weights.all;
-    return in_16_bits * wide_bytes(plan) + orders(plan) * in_one_order(plan, weights.narrow);
+    const std::uint32_t kept = keeps_weight_casts(plan) ? orders(plan) : 0;
+    return in_16_bits * wide_bytes(plan) + kept * in_one_order(plan, weights.narrow);
 }
 
 std::uint64_t moved_weight_bytes(const Plan& plan, WeightCount weights) {
@@ -66,7 +73,8 @@ std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow) {
 }
 
 std::vector<Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight) {
-    if (plan.training.fp8_param_gather && !weight.trained) return {};
+    const bool stays = plan.strategy.sharding != Sharding::zero3;
+    if (plan.training.fp8_param_gather && !weight.trained && stays) return {};
     const bool fp4 = plan.training.precision.compute == Dtype::fp4;
     const auto over = [&](PointwiseKind kind, std::uint64_t cols) {
         return Pointwise{kind, Dtype::bf16, weight.rows, cols};

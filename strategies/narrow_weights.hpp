@@ -19,8 +19,14 @@ struct NarrowWeight {
     bool trained = true;
     [[nodiscard]] std::uint64_t elements() const { return rows * cols; }
 };
-/// Those of a layer, in the order of its forward.
+/// Those that a layer holds, in the order of its forward; not what it borrows of another.
 std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer);
+
+/// fp8 with one scale a tensor, which holds whichever way it is read.
+bool has_one_scale(const Plan& plan);
+/// Whether what products read stays from step to step: with weights that are kept narrow, and beside 16 bits under
+/// Transformer Engine. Else it is made in each forward, and gone behind the layer.
+bool keeps_weight_casts(const Plan& plan);
 
 /// Parameters, and how many of them are weights of narrow products.
 struct WeightCount {
@@ -28,8 +34,8 @@ struct WeightCount {
 };
 
 /// Bytes that stay on the device from step to step: 16 bits (of fp32 and tf32: 4 bytes), and what products read of
-/// narrow weights: a byte (NVFP4: 9/16 with its scales) for each order in which they read it. With fp8_param_gather
-/// narrow weights are there as products read them alone.
+/// narrow weights where that stays: a byte (NVFP4: 9/16 with its scales) for each order in which they read it. With
+/// fp8_param_gather narrow weights are there as products read them alone.
 std::uint64_t kept_weight_bytes(const Plan& plan, WeightCount weights);
 /// What ranks gather, and keep shares of where each use has a gathering of its own: 16 bits, or with fp8_param_gather
 /// one order; but of MXFP8, whose orders cannot be made of each other, 16 bits (Megatron-LM,

@@ -229,7 +229,8 @@ void emit_groups(const Plan& plan, const Stage& stage, std::uint64_t owned, Buil
     count_zeros(plan, stage, owned, out);
     const BufferId updated = builder.buffer(0, Keep::scratch);
     update_in_groups(plan, owned, first, builder, out, updated);
-    if (!plan.strategy.overlap_param_gather) gather_weights(plan, stage, builder, intern, std::span(&updated, 1));
+    const BufferId cast = cast_weights(plan, stage, builder, out, updated);
+    if (!plan.strategy.overlap_param_gather) gather_weights(plan, stage, builder, intern, std::span(&cast, 1));
 }
 
 }  // namespace

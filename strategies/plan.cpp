@@ -13,6 +13,7 @@
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/model_rules.hpp"
+#include "strategies/narrow_rules.hpp"
 #include "strategies/optimizer_groups.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/packed_documents.hpp"
@@ -311,49 +312,6 @@ void check_precision(const Precision& precision) {
            Source::megatron_gradients);
 }
 
-/// What is narrow beside the layers' products.
-void check_narrow_parts(const Training& training) {
-    const bool narrow = is_narrow(training.precision.compute);
-    const char* const attention = "/training/fp8_dot_product_attention";
-    if (training.fp8_attention && !narrow)
-        refuse(attention, "true, but products are not in fp8 or fp4", "set training.precision to \"fp8\"",
-               Source::engine_attention);
-    if (training.fp8_attention && !training.fused_attention)
-        refuse(attention, "true, but attention is not fused", "set fused_attention to true", Source::engine_attention);
-    if (training.fp8_output && (training.precision.compute != Dtype::fp8 || training.fp8_recipe != Fp8Recipe::mxfp8))
-        refuse("/training/fp8_output_proj", "true, but products are not in MXFP8",
-               "set training.precision to \"fp8\" and training.fp8_recipe to \"mxfp8\"", Source::megatron_config);
-}
-
-/// Megatron-LM's fused SwiGLU alone has it.
-void check_function_input(const Plan& plan) {
-    if (!plan.training.fp8_function_input) return;
-    const char* const key = "/training/activation_func_fp8_input_store";
-    if (!plan.model.gated || plan.model.activation != models::ActivationKind::silu)
-        refuse(key, "true, but the activation is no SwiGLU", "set it to false", Source::megatron_config);
-    if (plan.training.kernel_fusion != KernelFusion::full || plan.training.fp32_activation_function)
-        refuse(key, "true, but the activation is not one fused kernel in 16 bits",
-               "set it to false, or kernel_fusion to \"full\"", Source::megatron_config);
-}
-
-/// Without a copy in 16 bits.
-void check_narrow_weights(const Plan& plan) {
-    if (plan.training.no_transpose_cache && !plan.training.fp8_param_gather)
-        refuse("/training/disable_parameter_transpose_cache", "true, but weights are kept in 16 bits",
-               "set training.fp8_param_gather to true", Source::not_modelled);
-    if (!plan.training.fp8_param_gather) return;
-    const char* const key = "/training/fp8_param_gather";
-    if (!is_narrow(plan.training.precision.compute))
-        refuse(key, "true, but products are not in fp8 or fp4", "set training.precision to \"fp8\"",
-               Source::megatron_config);
-    if (plan.offloads_weights() || plan.offloaded_states() > 0)
-        refuse(key, "true, but weights or optimizer states lie in host memory", "set it to false",
-               Source::not_modelled);
-    if (plan.strategy.quantized_weights)
-        refuse(key, "true, but weights are quantized for each gathering (ZeRO++)",
-               "set it, or strategy.zero_quantized_weights, to false", Source::not_modelled);
-}
-
 void check_adapters(const Plan& plan) {
     if (plan.training.lora_rank == 0) return;
     if (plan.model.experts > 0 && plan.training.lora_targets == LoraTargets::all_linear)
@@ -459,9 +417,7 @@ void validate(const Plan& plan) {
     check_zero_plus_plus(plan);
     check_weight_offload(plan);
     check_precision(plan.training.precision);
-    check_narrow_parts(plan.training);
-    check_narrow_weights(plan);
-    check_function_input(plan);
+    check_narrow_formats(plan);
     check_adapters(plan);
     check_frozen(plan);
     check_unequal_replicas(plan);

@@ -71,7 +71,6 @@ private:
     /// What a call takes and makes. kept: what is left for those that come later.
     struct Use {
         std::vector<BufferId> reads, kept, writes;
-
         void begin(Input input) {
             reads.clear();
             if (input) reads.push_back(*input);
@@ -83,8 +82,8 @@ private:
     [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
 
     [[nodiscard]] std::uint32_t slots_of_round() const {
-        const std::uint32_t works = schedule_.round(shape_) * shape_.chunks * (schedule_.splits_backward() ? 3 : 2);
-        return works + (schedule_.asynchronous ? 1 : 0);  // a round is a step, with its update
+        const std::uint32_t updates = schedule_.asynchronous ? 1 : 0;  // a round is a step
+        return schedule_.round(shape_) * shape_.chunks * (schedule_.splits_backward() ? 3 : 2) + updates;
     }
 
     /// Whether nothing stands between the calls of one slot, whichever its layers are.
@@ -118,7 +117,7 @@ private:
     void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
     void send_outputs(std::size_t from, std::size_t to);
-    void update();
+    void update(bool more);
     void read_version(const Label& label);
 
     const Plan& plan_;
@@ -192,11 +191,7 @@ void StageWriter::run(const Slot& slot) {
         case SlotWork::backward:
         case SlotWork::input_gradient: return backward(slot);
         case SlotWork::weight_gradient: return weight_gradient(slot);
-        case SlotWork::update:
-            update();
-            casts_.begin_step();
-            if (following(slot) != nullptr) gradients_.begin_step();
-            return;
+        case SlotWork::update: return update(following(slot) != nullptr);
     }
 }
 
@@ -402,9 +397,8 @@ void StageWriter::pair(const Slot& ahead, const Slot& back) {
     std::size_t i = 0, left = fro.size();
     const auto step_forward = [&] { forward_layers(ahead, i++, 1, std::exchange(to_forward, std::nullopt)); };
     const auto step_backward = [&] { backward_layers(back, --left, 1, std::exchange(to_backward, std::nullopt)); };
-    const auto in_body = [&](const PlacedLayer& layer) { return pair_of(layer, layer) != nullptr; };
-    while (i < to.size() && !in_body(to[i])) step_forward();
-    while (left > 0 && !in_body(fro[left - 1])) step_backward();
+    while (i < to.size() && pair_of(to[i], to[i]) == nullptr) step_forward();
+    while (left > 0 && pair_of(fro[left - 1], fro[left - 1]) == nullptr) step_backward();
     while (i < to.size() && left > 0 && pair_of(to[i], fro[left - 1]) != nullptr) {
         --left;
         pair_layers(ahead, i++, std::exchange(to_forward, std::nullopt), back, left,
@@ -433,7 +427,7 @@ void StageWriter::weight_gradient(const Slot& slot) {
     }
 }
 
-void StageWriter::update() {
+void StageWriter::update(bool more) {
     std::vector<BufferId> ready = gradients_.finish();
     const std::size_t buckets = gradients_.buckets().buckets.size();
     const BufferId last = gradients_.last_dense();
@@ -442,6 +436,8 @@ void StageWriter::update() {
     const auto added = std::span(ready).subspan(buckets, ready.size() - buckets - (exchanged == last ? 1 : 0));
     host_.gradients_leave(std::span(ready).first(buckets), added);
     emit_optimizer(plan_, stage_, builder_, intern_, ready, &host_, ++updates_);
+    casts_.begin_step();
+    if (more) gradients_.begin_step();
 }
 
 }  // namespace

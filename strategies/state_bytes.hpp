@@ -10,7 +10,7 @@ namespace orrery::strategies {
 /// Mixed-precision Adam as in Megatron-LM (docs/distrib_optimizer.md): 16-bit weights with 16-bit gradients need 20
 /// bytes a parameter, with fp32 gradients 18; fp32 training 16. The distributed optimizer divides `optimizer` and
 /// `gradient_copy` by the data size. Other optimizers keep other moments (optimizers.hpp).
-/// weight: as the optimizer leaves it; what is kept of narrow products' weights says narrow_weights.hpp.
+/// weight: in 16 bits or fp32; what is kept of narrow products' weights says narrow_weights.hpp.
 struct StateBytes {
     std::uint32_t weight = 0, gradient = 0, optimizer = 0;
     /// Of 16-bit gradients in fp32, which are there while the optimizer runs alone: it forms them (Megatron-LM,

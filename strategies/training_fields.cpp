@@ -140,7 +140,7 @@ constexpr std::array of_training{
         .help = "The product that forms logits is in MXFP8 too; false: in bf16.",
         .origin = "Megatron-LM"}),
     field<&Training::fp8_function_input>({.name = "activation_func_fp8_input_store",
-        .help = "The input of a SwiGLU is kept for the backward in fp8, whatever products are in.",
+        .help = "The input of a SwiGLU is kept for the backward in fp8, whichever format products have.",
         .origin = "Megatron-LM"}),
     field<&Training::fp8_param_gather>({.name = "fp8_param_gather",
         .help = "Weights of fp8 or fp4 products are kept, and gathered, in that format alone, not in bf16 with casts "

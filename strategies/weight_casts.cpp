@@ -5,10 +5,7 @@
 namespace orrery::strategies {
 
 WeightCasts::WeightCasts(const Plan& plan, const Stage& stage, bool stay, Builder& builder, Intern& intern)
-    : builder_(builder),
-      intern_(intern),
-      stay_(stay && plan.training.software == hardware::Software::transformer_engine),
-      there_(stage.chunks.size(), false) {
+    : builder_(builder), intern_(intern), stay_(stay && keeps_weight_casts(plan)), there_(stage.chunks.size(), false) {
     for (const auto& chunk : stage.chunks)
         any_ =
             any_ || std::ranges::any_of(chunk, [](const PlacedLayer& layer) { return !layer.blocks->casts.empty(); });

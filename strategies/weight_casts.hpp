@@ -11,7 +11,8 @@
 namespace orrery::strategies {
 
 /// Transformer Engine casts a layer's weights in its first forward of a step and keeps that (is_first_microbatch);
-/// other software in each forward (torchao, Float8Linear), and any where weights are gathered anew for each. Kernels
+/// in each forward without a cache of them, as other software does (torchao, Float8Linear), and where weights are
+/// gathered anew for each. Kernels
 /// are LayerBlocks::casts, one behind the other.
 class WeightCasts {
 public:

@@ -154,8 +154,10 @@ void read_precision(const Givens& given, Draft& draft) {
     const Origin origin = precision == nullptr ? draft.whole_file() : precision->origin;
     if (given.is_on("model.fp8")) {
         draft.set("/training/precision", "fp8", given.find("model.fp8")->origin);
-        if (given.is_on("model.fp8_params"))
-            draft.set("/training/fp8_param_gather", true, given.find("model.fp8_params")->origin);
+        for (const auto& [word, pointer] :
+             {std::pair("model.fp8_params", "/training/fp8_param_gather"),
+              std::pair("model.disable_parameter_transpose_cache", "/training/disable_parameter_transpose_cache")})
+            if (given.is_on(word)) draft.set(pointer, true, given.find(word)->origin);
     } else if (name.find("bf16") != std::string::npos)
         draft.set("/training/precision", "bf16", origin);
     else if (name.find("16") != std::string::npos)

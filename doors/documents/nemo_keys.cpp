@@ -85,7 +85,7 @@ constexpr Row rows[] = {
     harmless("model.fp8_margin"), harmless("model.fp8_interval"), harmless("model.fp8_amax_history_len"),
     harmless("model.fp8_amax_compute_algo"), harmless("model.fp8_wgrad"), harmless("model.reduce_amax"),
     rule("model.fp8_params"), key("model.activation_func_fp8_input_store"),
-    key("model.disable_parameter_transpose_cache"),
+    rule("model.disable_parameter_transpose_cache"),
     key("model.fp8_dot_product_attention"), key("model.fp8_output_proj"),
     noted("model.fp8_multi_head_attention", "attention is timed in 16 bits", estimate),
     key("model.gradient_accumulation_fusion"), rule("model.transformer_engine"), rule("model.mcore_gpt"),

@@ -96,7 +96,7 @@ LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices, std::
     body_ = output_ = end_;
     forward_.emplace_back();
     weight_gradient_.emplace_back();
-    parameters_ = expert_parameters_ = replicated_parameters_ = {0};
+    parameters_ = expert_parameters_ = replicated_parameters_ = narrow_ = narrow_experts_ = {0};
     for (Mode* mode : {&plain_, &again_}) {
         mode->backward.emplace_back();
         mode->saved.push_back(0);
@@ -115,6 +115,8 @@ LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices, std::
         append(parameters_, plain.parameters);
         append(expert_parameters_, plain.expert_parameters);
         append(replicated_parameters_, plain.replicated_parameters);
+        append(narrow_, plain.narrow_of(false, true));
+        append(narrow_experts_, plain.narrow_of(true, true));
         const auto add_mode = [&](Mode& mode, const LayerBlocks& of) {
             CallSums backward = blocks.time(of.backward_to_wait);
             const std::uint32_t block = of.backward == LayerBlocks::none ? of.input_gradient : of.backward;

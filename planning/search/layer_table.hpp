@@ -84,6 +84,11 @@ public:
     [[nodiscard]] std::uint64_t replicated_parameters(const Run& run) const {
         return replicated_parameters_[run.last] - replicated_parameters_[run.first];
     }
+    /// Weights of narrow products, of experts or all others.
+    [[nodiscard]] std::uint64_t narrow(const Run& run, bool experts) const {
+        const std::vector<std::uint64_t>& sums = experts ? narrow_experts_ : narrow_;
+        return sums[run.last] - sums[run.first];
+    }
     /// The model's nodes; those of its body, which stages divide, are [body_begin, body_end).
     [[nodiscard]] std::uint32_t nodes() const { return end_; }
     [[nodiscard]] std::uint32_t body_begin() const { return body_; }
@@ -106,7 +111,7 @@ private:
     std::vector<std::uint32_t> type_;
     // Sums over the nodes before the index.
     std::vector<CallSums> forward_, weight_gradient_;
-    std::vector<std::uint64_t> parameters_, expert_parameters_, replicated_parameters_;
+    std::vector<std::uint64_t> parameters_, expert_parameters_, replicated_parameters_, narrow_, narrow_experts_;
     Mode plain_, again_;
 };
 

@@ -44,6 +44,8 @@ struct BareStage {
                 block.parameters = layers.parameters(one);
                 block.replicated_parameters = layers.replicated_parameters(one);
                 block.expert_parameters = layers.expert_parameters(one);
+                block.narrow = {{.rows = layers.narrow(one, false), .cols = 1},
+                                {.rows = layers.narrow(one, true), .cols = 1, .experts = true}};
                 block.backward = 0;  // some block's: a search refuses what is frozen
                 stage.parameters += block.parameters;
                 stage.replicated_parameters += block.replicated_parameters;
@@ -83,10 +85,6 @@ private:
     [[nodiscard]] const Ownership& owners(bool experts) const { return experts ? experts_ : dense_; }
     [[nodiscard]] std::uint64_t gradient_bytes(std::uint64_t parameters) const {
         return parameters * strategies::state_bytes(plan_.training).gradient;
-    }
-    /// Not less: all may be narrow products' weights.
-    [[nodiscard]] std::uint64_t weight_bytes(std::uint64_t parameters) const {
-        return strategies::moved_weight_bytes(plan_, {parameters, parameters});
     }
     [[nodiscard]] double moved(const std::vector<Move>& moves, std::uint64_t bytes) const {
         double seconds = 0;
@@ -137,7 +135,8 @@ private:
         if (plan_.strategy.overlap_param_gather) {
             const GradientBucket& first = buckets_.buckets.back();
             const Ownership& of = owners(first.experts);
-            return moved(strategies::moves(mesh_, of.states, of.weights, of.replicas), weight_bytes(first.parameters));
+            return moved(strategies::moves(mesh_, of.states, of.weights, of.replicas),
+                         strategies::moved_weight_bytes(plan_, first.weights()));
         }
         return gather(*bare_.stage.chunks.front().front().blocks);
     }
@@ -148,7 +147,8 @@ private:
                 experts ? layer.expert_parameters : layer.parameters - layer.expert_parameters;
             const Ownership& of = owners(experts);
             if (parameters > 0)
-                seconds += moved(strategies::moves(mesh_, of.weights, of.used, of.replicas), weight_bytes(parameters));
+                seconds += moved(strategies::moves(mesh_, of.weights, of.used, of.replicas),
+                                 strategies::moved_weight_bytes(plan_, {parameters, layer.narrow_of(experts, true)}));
         }
         return seconds;
     }

@@ -92,6 +92,10 @@ std::uint64_t kept_function_bytes(const LayerStream& stream) {
     return stream.plan.training.fp8_function_input ? 1 : kernels::size_of(stream.function_element);
 }
 
+std::uint64_t wide_input_bytes(const LayerStream& stream, std::uint64_t width) {
+    return stream.plan.training.fp8_function_input ? 2 * width * stream.bytes : 0;
+}
+
 void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows, bool routed) {
     const bool relu = op.kind == models::ActivationKind::relu && !op.gated;
     const View x{stream.value}, y{stream.activation(rows * op.width)};
@@ -130,7 +134,7 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     const std::uint64_t bytes = kernels::size_of(stream.function_element);
     piece.input_bytes = kept ? rows * width * kept_function_bytes(stream) * (op.gated ? 2 : 1) : 0;
     piece.saved_bytes += piece.input_bytes;
-    piece.working_bytes = rows * width * bytes;
+    piece.working_bytes = rows * (width * bytes + wide_input_bytes(stream, width));
     stream.layer.pieces.push_back(std::move(piece));
 }
 

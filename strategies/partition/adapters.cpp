@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "strategies/partition/tensor.hpp"
+#include "strategies/partition/sharder.hpp"
+#include "strategies/schedule/schedule.hpp"
 
 namespace orrery::strategies {
 
@@ -45,7 +46,9 @@ void freeze(Piece& piece) {
     piece.frozen_expert_parameters = piece.expert_parameters;
     piece.parameters = piece.replicated_parameters = piece.expert_parameters = 0;
     piece.saved_bytes -= piece.weight_saved_bytes;
-    piece.input_bytes = piece.weight_saved_bytes = piece.output_gradient_bytes = 0;
+    piece.input_bytes -=
+        std::min(piece.input_bytes, piece.weight_saved_bytes);  // a product's; others still need theirs
+    piece.weight_saved_bytes = piece.output_gradient_bytes = 0;
     if (piece.name == "embedding") forget(piece);
 }
 
@@ -58,7 +61,20 @@ void freeze_weights(LayerFlow& flow) {
 /// What an adapter reads is no cast.
 std::uint64_t input_in_16_bits(const Plan& plan, const Piece& piece) {
     constexpr std::uint64_t some = 16;  // elements, whose casts are whole bytes
-    return piece.weight_saved_bytes * some * kernels::size_of(activation_dtype(plan)) / kept_input_bytes(plan, some);
+    return piece.weight_saved_bytes * some * kernels::size_of(activation_dtype(plan)) /
+           kept_input_bytes(plan, some, piece.name == "projection");
+}
+
+/// Whether an adapter of the projection finds what attention keeps of its results: as long as that is there.
+bool shares_results(const Plan& plan) {
+    const bool whole = schedule_of(plan.strategy.schedule).backwards == Backwards::whole;
+    return attention_keeps_results(plan) && !runs_attention_again(plan) && whole;
+}
+
+/// Whether attention's backward needs of a frozen projection what it took, which nobody else keeps.
+bool needs_results(const Plan& plan) {
+    return plan.training.fused_attention && !attention_keeps_results(plan) && !runs_attention_again(plan) &&
+           !exchanges_heads(plan);
 }
 
 /// rank: of the adapter. Its products are in the format of activations, beside fp8 ones too.
@@ -98,14 +114,13 @@ void train_adapters_alone(ShardedLayer& layer, const Plan& plan) {
     freeze_weights(layer.flow);
     const bool is_input = layer.pieces.front().name == "embedding";
     for (Piece& piece : layer.pieces) {
-        const std::uint64_t input_bytes = input_in_16_bits(plan, piece);
         const bool of_attention = piece.name == "projection";
+        const std::uint64_t input_bytes = input_in_16_bits(plan, piece);
         freeze(piece);
         if (has_adapter(piece.name, plan.training.lora_targets))
-            add_adapter(piece, plan, plan.training.lora_rank,
-                        of_attention && attention_keeps_results(plan) ? 0 : input_bytes);
-        else if (of_attention && plan.training.fused_attention && !attention_keeps_results(plan))
-            piece.saved_bytes += input_bytes;  // attention's backward reads its results
+            add_adapter(piece, plan, plan.training.lora_rank, of_attention && shares_results(plan) ? 0 : input_bytes);
+        else if (of_attention && needs_results(plan))
+            piece.saved_bytes += input_bytes;
         if (is_input) forget(piece);
     }
 }

@@ -88,7 +88,8 @@ void cast_operands(const LayerStream& stream, const Shape& s, Piece& piece) {
     add_quantisation(stream.plan, piece.backward, s.tokens(), s.result_row());
 }
 
-/// Its operands, and results that it keeps, are kept in fp8: so many bytes less.
+/// Its operands, and results that it keeps beside the projection's, are kept in fp8: so many bytes less. Where it runs
+/// again, what it begins with is kept in 16 bits.
 std::uint64_t halved(const Plan& plan, const Shape& s) {
     return (s.qkv_bytes() + (attention_keeps_results(plan) ? s.result_bytes() : 0)) / 2;
 }
@@ -130,8 +131,11 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
         shard_unfused_attention(stream, shape, heads_of(shape, stream), piece);
     }
     if (attention_keeps_results(stream.plan)) piece.saved_bytes += shape.result_bytes();
-    if (narrow && stream.plan.training.fused_attention) piece.saved_bytes -= halved(stream.plan, shape);
-    piece.input_bytes = std::min(piece.saved_bytes, shape.qkv_bytes());
+    piece.input_bytes = shape.qkv_bytes();
+    if (narrow && !runs_attention_again(stream.plan)) {
+        piece.saved_bytes -= halved(stream.plan, shape);
+        piece.input_bytes /= 2;
+    }
     stream.apart.clear();
     stream.layer.pieces.push_back(std::move(piece));
 }

@@ -207,7 +207,7 @@ void ExpertSharder::router() {
     add_router_operators(plan_, shapes_, op_, piece);
     router_backward(piece, weight);
     const std::uint64_t input =
-        op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * stream_.bytes;  // else the shared MLP's
+        op_.adds_shared && !keeps_casts(plan_) ? 0 : shapes_.tokens * op_.hidden * stream_.bytes;  // the shared MLP's
     piece.saved_bytes = input + shapes_.tokens * op_.experts * 4;
     piece.input_bytes = piece.weight_saved_bytes = input;
     piece.takes = Module::layernorm;
@@ -315,7 +315,7 @@ void ExpertSharder::activation() {
     if (clamps_apart(plan_, op_)) add_clamps(stream_, shapes_, piece);
     const bool keeps = op_.gated || op_.activation != models::ActivationKind::relu;  // a ReLU what comes next does
     piece.saved_bytes = piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * kept_function_bytes(stream_) : 0;
-    piece.working_bytes += shapes_.rows * shapes_.ffn * stream_.bytes;
+    piece.working_bytes += shapes_.rows * (shapes_.ffn * stream_.bytes + wide_input_bytes(stream_, shapes_.ffn));
     stream_.layer.pieces.push_back(std::move(piece));
 }
 

@@ -18,8 +18,6 @@ using models::Dim;
 
 constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
 
-bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::latent && dim != Dim::classes; }
-
 /// A product that leaves all outputs, or one part of them.
 struct Launched {
     std::uint64_t first;  ///< of its outputs, on this rank
@@ -418,7 +416,7 @@ void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
-            kept_input_bytes(stream_.plan, (column_ ? stream_.residual_tokens : rows_) * in);
+            kept_input_bytes(stream_.plan, (column_ ? stream_.residual_tokens : rows_) * in, op_.in == Dim::attention);
     // The encoder's output is kept once for all decoder layers: each counts its share.
     if (op_.second_input)
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;

@@ -18,6 +18,12 @@ bool makes_keys(const models::Linear& op);
 /// Their sizes, over all tensor ranks.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan);
 
+/// Whether tensor ranks divide a width of that name.
+constexpr bool split_by_tensor(models::Dim dim) {
+    using models::Dim;
+    return dim != Dim::hidden && dim != Dim::latent && dim != Dim::classes;
+}
+
 /// Whether the kernel behind a linear layer adds its bias: a GELU, or the dropout of a residual connection.
 bool next_adds_bias(const LayerStream& stream);
 

@@ -38,17 +38,27 @@ bool keeps_casts(const Plan& plan) {
            plan.training.software == hardware::Software::transformer_engine;
 }
 
-std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements) {
-    return keeps_casts(plan) ? narrow_bytes(plan.training.precision.compute, elements)
-                             : elements * kernels::size_of(activation_dtype(plan));
+std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements, bool results) {
+    const bool cast = results ? keeps_casts_of_results(plan) : keeps_casts(plan);
+    return cast ? narrow_bytes(plan.training.precision.compute, elements)
+                : elements * kernels::size_of(activation_dtype(plan));
+}
+
+bool keeps_casts_of_results(const Plan& plan) {
+    return keeps_casts(plan) && plan.training.precision.compute == Dtype::fp8 &&
+           plan.training.fp8_recipe == Fp8Recipe::delayed;
 }
 
 bool attention_keeps_results(const Plan& plan) {
-    const bool exchanges_heads =
-        plan.strategy.context > 1 && (plan.strategy.context_exchange == ContextExchange::a2a ||
-                                      plan.strategy.context_exchange == ContextExchange::a2a_p2p);
-    return keeps_casts(plan) && plan.training.fused_attention && !exchanges_heads;
+    return keeps_casts_of_results(plan) && plan.training.fused_attention && !exchanges_heads(plan);
 }
+
+bool exchanges_heads(const Plan& plan) {
+    const ContextExchange how = plan.strategy.context_exchange;
+    return plan.strategy.context > 1 && (how == ContextExchange::a2a || how == ContextExchange::a2a_p2p);
+}
+
+bool runs_attention_again(const Plan& plan) { return plan.strategy.again().modules.has(Module::core_attn); }
 
 void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over) {
     if (stream.plan.training.kernel_fusion != KernelFusion::primitives) {

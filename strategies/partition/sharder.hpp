@@ -128,11 +128,19 @@ std::uint64_t narrow_bytes(kernels::Dtype format, std::uint64_t elements);
 /// Whether a narrow product's input is kept for the gradient of its weights as it was cast (Transformer Engine,
 /// module/linear.py, inputmat); other software keeps 16 bits and casts again (torchao, Float8Linear).
 bool keeps_casts(const Plan& plan);
-/// Bytes of so many elements of a product's input as they are kept: 16 bits, or one order of their cast.
-std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements);
-/// Whether fused attention's results are kept for its own backward in memory of its own. Else the product behind it
-/// keeps the same tensor; where heads are exchanged, what left attention is counted with the exchange.
+/// Bytes of so many elements of a product's input as they are kept: 16 bits, or one order of their cast. results: of
+/// attention's.
+std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements, bool results = false);
+/// Whether attention's results are kept as a cast for the projection behind it: with scales that were known before. Of
+/// other recipes Megatron-LM has it keep them in 16 bits (attention.py, set_save_original_input).
+bool keeps_casts_of_results(const Plan& plan);
+/// Whether fused attention's results are kept for its own backward in memory of its own, beside that cast. Else the
+/// projection keeps the same tensor; where heads are exchanged, what left attention is counted with the exchange.
 bool attention_keeps_results(const Plan& plan);
+/// Whether ranks that share sequences exchange heads.
+bool exchanges_heads(const Plan& plan);
+/// Whether the backward forms attention's results again, and nothing else of its layer.
+bool runs_attention_again(const Plan& plan);
 
 /// Where each operation is a kernel, what is fp32 between 16-bit products is cast there and its gradient back.
 void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells);
@@ -145,6 +153,8 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
                     bool routed = false);
 /// Bytes of an element of its input as it is kept.
 std::uint64_t kept_function_bytes(const LayerStream& stream);
+/// Of a row of a SwiGLU's input that was kept in fp8: what the backward brings it back to.
+std::uint64_t wide_input_bytes(const LayerStream& stream, std::uint64_t width);
 /// "gelu", "relu", "swiglu", ...
 std::string name_of(const models::Activation& op);
 

@@ -105,6 +105,30 @@ TEST(Bounds, OfGpusAtTheirPowerLimitStayBelowTheStep) {
     }
 }
 
+/// Of weights that are cast, and gathered in a byte, or kept in 16 bits.
+TEST(Bounds, OfStepsInFp8StayBelowThem) {
+    for (const char* preset : {"dgx-h100", "hgx-b200"})
+        for (const bool narrow : {false, true}) {
+            nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+            document["training"].update({{"precision", "fp8"}, {"software", "transformer-engine"}});
+            document["training"]["fp8_param_gather"] = narrow;
+            document["cluster"] = {{"preset", preset}, {"nodes", 1}};
+            document["strategy"] = {{"data", 1}};
+            const Site site(sim::scenario_of(document), 0, sim::profiles());
+            LayerTables tables;
+            Bounds bounds(site, tables);
+            std::mt19937_64 random(first_seed);
+            for (const Drawn& drawn : draw(site, Space({site.gpus}), random)) {
+                const scenarios::Scenario scenario = site.under(drawn.strategy, drawn.micro_batch);
+                const Outcome outcome = evaluate(scenario, sim::profiles());
+                const Bound bound = bounds.of(scenario.plan);
+                const std::string told = documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump();
+                EXPECT_LE(bound.seconds, outcome.step_s) << preset << narrow << told;
+                EXPECT_LE(bound.bytes, outcome.memory_peak) << preset << narrow << told;
+            }
+        }
+}
+
 /// The slowest board of many is slower than that of few (sim/costs): what was worked out for many is no bound of few.
 TEST(Bounds, OfFewerRanksDoNotRestOnTimesOfMore) {
     nlohmann::json document = nlohmann::json::parse(small_document(first_seed));

@@ -189,9 +189,17 @@ TEST(Plan, WeightsAreKeptInFp8WhereProductsReadIt) {
     expect_refused(
         [](Plan& p) {
             p.training.precision = {kernels::Dtype::fp8, kernels::Dtype::fp32};
+            p.training.fp8_recipe = strategies::Fp8Recipe::blockwise;
             p.training.no_transpose_cache = true;
         },
-        "/training/disable_parameter_transpose_cache", "weights are kept in 16 bits", "fp8_param_gather");
+        "/training/disable_parameter_transpose_cache", "one scale a tensor", "tensorwise");
+    expect_refused(
+        [&](Plan& p) {
+            narrow(p);
+            p.strategy.sharding = Sharding::zero3;
+            p.strategy.quantized_weights = true;
+        },
+        key, "quantized for each gathering", "zero_quantized_weights");
     expect_refused([](Plan& p) { p.training.fp8_function_input = true; }, "/training/activation_func_fp8_input_store",
                    "no SwiGLU", "false");
     Plan plan = sound();

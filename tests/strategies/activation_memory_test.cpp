@@ -100,7 +100,26 @@ TEST(ActivationMemory, NarrowProductsKeepTheirCasts) {
     EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * (2 - 7 - 4)) << "queries, keys, values and results";
     plan.training.fp8_attention = false;
     plan.training.precision.compute = kernels::Dtype::fp4;
-    EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * (2 - 14 + 7 * 9 / 16.0));
+    EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * (-12 + 6 * 9 / 16.0)) << "the projection keeps attention's results";
+    plan.training.precision.compute = kernels::Dtype::fp8;
+    plan.training.fp8_recipe = Fp8Recipe::tensorwise;
+    EXPECT_DOUBLE_EQ(saved(plan), wide + sbh * -6);
+    EXPECT_DOUBLE_EQ(saved(plan, Recompute::selective), wide - lse - sbh * 6);
+    plan.training.fp8_attention = true;
+    plan.strategy.recompute = Recompute::selective;
+    EXPECT_DOUBLE_EQ(saved(plan, Recompute::selective), wide - lse - sbh * 6) << "what runs again begins in 16 bits";
+    plan.strategy.recompute = Recompute::none;
+    plan.strategy.context = 2;
+    const auto of = [&](ContextExchange how, bool narrow) {
+        plan.strategy.context_exchange = how;
+        plan.training.fp8_recipe = narrow ? Fp8Recipe::delayed : Fp8Recipe::tensorwise;
+        plan.training.fp8_attention = false;
+        return saved(plan);
+    };
+    for (const ContextExchange how : {ContextExchange::p2p, ContextExchange::all_gather})
+        EXPECT_DOUBLE_EQ(of(how, true), of(how, false) + sbh / 2) << "results in 16 bits beside their cast";
+    EXPECT_DOUBLE_EQ(of(ContextExchange::a2a, true), of(ContextExchange::a2a, false) - sbh / 2)
+        << "what left attention is kept with its exchange";
 }
 
 /// Both halves of what goes into a SwiGLU; what it leaves stays as it is.

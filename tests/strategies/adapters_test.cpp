@@ -5,6 +5,7 @@
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
 #include "strategies/layer_blocks.hpp"
+#include "strategies/reruns.hpp"
 #include "strategies/stage.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
@@ -93,6 +94,20 @@ TEST(Adapters, ResultsOfAttentionStay) {
         };
         EXPECT_EQ(kept(plan(LoraTargets::qkv)), core + results) << narrow;
         EXPECT_EQ(kept(plan(LoraTargets::attention)), core + results + inner) << narrow;
+        const auto again = [&](LoraTargets targets) {
+            Plan of = plan(targets);
+            of.strategy.recompute = Recompute::selective;
+            const ShardedLayer layer = block(of);
+            std::uint64_t bytes = 0;
+            const Reruns runs = reruns(layer, of.strategy.again().modules);
+            for (std::size_t i = 0; i < layer.pieces.size(); ++i)
+                if (layer.pieces[i].name == "projection" || layer.pieces[i].name == "attention core")
+                    bytes += layer.pieces[i].saved_bytes - runs.dropped[i];
+            return bytes;
+        };
+        const std::uint64_t lse = tokens * 4 * 4;
+        EXPECT_EQ(again(LoraTargets::qkv), core - lse) << narrow;
+        EXPECT_EQ(again(LoraTargets::attention), core - lse + results + inner) << narrow;
     }
 }
 

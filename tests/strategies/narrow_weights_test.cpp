@@ -131,6 +131,9 @@ TEST(WeightCasts, StandBeforeTheFirstForwardOfAStep) {
     Plan eager = narrow_plan();
     eager.training.software = hardware::Software::megatron_lm;
     EXPECT_EQ(casts(eager), 4 * 4 * 4) << "of four micro-batches each";
+    Plan uncached = narrow_plan();
+    uncached.training.no_transpose_cache = true;
+    EXPECT_EQ(casts(uncached), 4 * 4 * 4);
     for (const std::uint32_t chunks : {1U, 2U}) {
         Plan pipeline = narrow_plan();
         pipeline.strategy.pipeline = 2;
@@ -181,6 +184,9 @@ TEST(NarrowWeights, AreCountedWhereLayersAreAlone) {
     Plan either = narrow_plan(Fp8Recipe::delayed, true);
     either.fp8_either_order = true;
     EXPECT_EQ(at_peak(either, Keep::weight), wide - narrow);
+    Plan eager = narrow_plan();
+    eager.training.software = hardware::Software::megatron_lm;
+    EXPECT_EQ(at_peak(eager, Keep::weight), wide) << "casts do not stay";
 }
 
 /// The distributed optimizer's, behind a step.
