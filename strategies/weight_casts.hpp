@@ -10,10 +10,9 @@
 
 namespace orrery::strategies {
 
-/// Transformer Engine casts a layer's weights in its first forward of a step and keeps that (is_first_microbatch);
-/// in each forward without a cache of them, as other software does (torchao, Float8Linear), and where weights are
-/// gathered anew for each. Kernels
-/// are LayerBlocks::casts, one behind the other.
+/// Transformer Engine casts a layer's weights in its first forward of a step and keeps that (is_first_microbatch); they
+/// are cast in each forward where nothing of them is kept, as in other software (torchao, Float8Linear), and where
+/// weights are gathered anew. Kernels are LayerBlocks::casts, one behind the other.
 class WeightCasts {
 public:
     /// stay: weights are there from step to step.
