@@ -196,6 +196,9 @@ TEST(Plan, WeightsAreKeptInFp8WhereProductsReadIt) {
     expect_refused(
         [&](Plan& p) {
             narrow(p);
+            p.strategy.pipeline = p.strategy.tensor = p.strategy.virtual_pipeline = 1;
+            p.strategy.sequence_parallel = false;
+            p.strategy.schedule = strategies::ScheduleKind::one_f_one_b;
             p.strategy.sharding = Sharding::zero3;
             p.strategy.quantized_weights = true;
         },
