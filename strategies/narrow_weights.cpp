@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "strategies/partition/sharder.hpp"
+#include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
 
@@ -13,13 +14,18 @@ using kernels::Dtype;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-std::uint32_t wide_bytes(const Plan& plan) { return kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2; }
-
 /// Orders in which narrow weights are there for products: both, but of those with one scale where the GPU takes either,
 /// or the other is made when it is needed.
 std::uint32_t orders(const Plan& plan) {
     if (!is_narrow(plan.training.precision.compute)) return 0;
     return has_one_scale(plan) && (plan.fp8_either_order || plan.training.no_transpose_cache) ? 1 : 2;
+}
+
+/// From one order into the other: a byte an element each way (NVFP4: half a one), as a 16-bit transpose of as many
+/// fewer.
+Pointwise turned(const Plan& plan, std::uint64_t rows, std::uint64_t cols) {
+    const std::uint64_t fewer = plan.training.precision.compute == Dtype::fp4 ? 4 : 2;
+    return {PointwiseKind::transpose, Dtype::bf16, rows, cols / fewer};
 }
 
 /// Of narrow weights as products read them, in one order.
@@ -33,6 +39,10 @@ bool has_one_scale(const Plan& plan) {
     const Training& training = plan.training;
     return training.precision.compute == Dtype::fp8 &&
            (training.fp8_recipe == Fp8Recipe::delayed || training.fp8_recipe == Fp8Recipe::tensorwise);
+}
+
+bool reads_maximum_first(const Plan& plan) {
+    return plan.training.precision.compute == Dtype::fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise;
 }
 
 bool keeps_weight_casts(const Plan& plan) {
@@ -60,12 +70,12 @@ std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
 std::uint64_t kept_weight_bytes(const Plan& plan, WeightCount weights) {
     const std::uint64_t in_16_bits = plan.training.fp8_param_gather ? weights.all - weights.narrow : weights.all;
     const std::uint32_t kept = keeps_weight_casts(plan) ? orders(plan) : 0;
-    return in_16_bits * wide_bytes(plan) + kept * in_one_order(plan, weights.narrow);
+    return in_16_bits * state_bytes(plan.training).weight + kept * in_one_order(plan, weights.narrow);
 }
 
 std::uint64_t moved_weight_bytes(const Plan& plan, WeightCount weights) {
-    if (!optimizer_casts(plan)) return weights.all * wide_bytes(plan);
-    return (weights.all - weights.narrow) * wide_bytes(plan) + in_one_order(plan, weights.narrow);
+    if (!optimizer_casts(plan)) return weights.all * state_bytes(plan.training).weight;
+    return (weights.all - weights.narrow) * state_bytes(plan.training).weight + in_one_order(plan, weights.narrow);
 }
 
 std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow) {
@@ -75,25 +85,20 @@ std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow) {
 std::vector<Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight) {
     const bool stays = plan.strategy.sharding != Sharding::zero3;
     if (plan.training.fp8_param_gather && !weight.trained && stays) return {};
-    const bool fp4 = plan.training.precision.compute == Dtype::fp4;
-    const auto over = [&](PointwiseKind kind, std::uint64_t cols) {
-        return Pointwise{kind, Dtype::bf16, weight.rows, cols};
-    };
     if (optimizer_casts(plan)) {
         if (orders(plan) == 1) return {};
-        // A byte an element each way, or half a one, as a 16-bit transpose of as many fewer.
-        return {over(PointwiseKind::transpose, weight.cols / (fp4 ? 4 : 2))};
+        return {turned(plan, weight.rows, weight.cols)};
     }
     std::vector<Pointwise> casts;
-    if (fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
-        casts.push_back(over(PointwiseKind::sum_of_squares, weight.cols));
-    casts.push_back(over(PointwiseKind::transpose, weight.cols));
+    if (reads_maximum_first(plan))
+        casts.push_back({PointwiseKind::sum_of_squares, Dtype::bf16, weight.rows, weight.cols});
+    casts.push_back({PointwiseKind::transpose, Dtype::bf16, weight.rows, weight.cols});
     return casts;
 }
 
 std::optional<Pointwise> transpose_in_backward(const Plan& plan, std::uint64_t rows, std::uint64_t cols) {
     if (!plan.training.no_transpose_cache || plan.fp8_either_order || !has_one_scale(plan)) return std::nullopt;
-    return Pointwise{PointwiseKind::transpose, Dtype::bf16, rows, cols / 2};  // a byte an element each way
+    return turned(plan, rows, cols);
 }
 
 bool optimizer_casts(const Plan& plan) {

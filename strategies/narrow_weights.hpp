@@ -24,6 +24,10 @@ std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer);
 
 /// fp8 with one scale a tensor, which holds whichever way it is read.
 bool has_one_scale(const Plan& plan);
+/// Of a narrow plan: whether what is cast is read for its maximum first. Of NVFP4 the maximum of a tensor, and of what
+/// its Hadamard transform makes of it, comes before its blocks' scales (TransformerEngine, quantizer.cpp,
+/// nvte_hadamard_transform_amax).
+bool reads_maximum_first(const Plan& plan);
 /// Whether what products read stays from step to step: with weights that are kept narrow, and beside 16 bits under
 /// Transformer Engine. Else it is made in each forward, and gone behind the layer.
 bool keeps_weight_casts(const Plan& plan);

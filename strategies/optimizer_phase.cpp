@@ -116,7 +116,7 @@ BufferId cast_weights(const Plan& plan, const Stage& stage, Builder& builder, Up
     }
     if (narrow == 0) return updated;
     const BufferId cast = builder.buffer(0, Keep::scratch);
-    if (plan.training.precision.compute == Dtype::fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
+    if (reads_maximum_first(plan))
         out.kernel("maxima of weights", PointwiseKind::sum_of_squares, Dtype::fp32, narrow, {}, {&updated, 1});
     out.kernel("weights to narrow format", PointwiseKind::cast, Dtype::fp8, narrow, {}, {&updated, 1}, {&cast, 1});
     return cast;
@@ -263,9 +263,9 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     count_zeros(plan, stage, owned, out);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const std::uint64_t leaving = plan.offloads_weights() ? here : 0;
-    const BufferId updated =
-        leaving > 0 ? builder.buffer(leaving * wide_weight_bytes(plan), Keep::weight, {.span = Lifetime::Span::use})
-                    : builder.buffer(0, Keep::scratch);
+    const BufferId updated = leaving > 0 ? builder.buffer(leaving * state_bytes(plan.training).weight, Keep::weight,
+                                                          {.span = Lifetime::Span::use})
+                                         : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
     if (!is_fused_adam(plan.training))

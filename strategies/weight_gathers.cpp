@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/state_bytes.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
@@ -116,7 +117,7 @@ void WeightGathers::fetch(std::size_t number, bool read) {
     const Visit& visit = visits_[number];
     const std::uint64_t weights = parameters(visit);
     if (weights == 0) return;
-    const std::uint64_t bytes = share(mesh_, dense_, dense_.weights, weights * wide_weight_bytes(plan_));
+    const std::uint64_t bytes = share(mesh_, dense_, dense_.weights, weights * state_bytes(plan_.training).weight);
     std::vector<BufferId> waits;
     if (number > ahead) waits.push_back(done_[number - ahead - 1]);
     read ? arriving_.read(number, label_of(visit), bytes, waits)
@@ -150,7 +151,7 @@ void WeightGathers::behind() {
     const Visit& visit = visits_[done_.size() - 1];
     const std::int32_t layer = layers(visit).front().layer;
     const std::uint64_t weights = parameters(visit);
-    const std::uint64_t kept = secondary_bytes(plan_, weights * wide_weight_bytes(plan_));
+    const std::uint64_t kept = secondary_bytes(plan_, weights * state_bytes(plan_.training).weight);
     if (kept == 0) return;
     const auto micro_batch = static_cast<std::int32_t>(visit.slot->micro_batch);
     const auto label = [&](std::string_view name) { return intern_.label(name, Phase::forward, micro_batch, layer); };

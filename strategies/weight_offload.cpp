@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strategies/refusal.hpp"
+#include "strategies/state_bytes.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
@@ -66,10 +67,6 @@ void check_weight_offload(const Plan& plan) {
     check_weights(plan);
 }
 
-std::uint32_t wide_weight_bytes(const Plan& plan) {
-    return kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2;
-}
-
 void ArrivingShares::read(std::size_t use, const Label& label, std::uint64_t bytes, std::span<const BufferId> waits) {
     if (plan_.strategy.param_device != OffloadDevice::nvme) return;
     const BufferId read = read_[use] =
@@ -96,7 +93,7 @@ BufferId to_drives(Builder& builder, const Label& label, std::uint64_t bytes, Bu
 void updated_weights_leave(const Plan& plan, std::uint64_t weights, BufferId updated, Builder& builder,
                            Intern& intern) {
     const bool on = plan.strategy.param_device == OffloadDevice::nvme;
-    const std::uint64_t piece = on ? weights_of_a_buffer : weights, each = wide_weight_bytes(plan);
+    const std::uint64_t piece = on ? weights_of_a_buffer : weights, each = state_bytes(plan.training).weight;
     BufferId before = 0, written = 0;  // of the piece before: in host memory, and on drives
     std::uint64_t bytes_before = 0;
     const auto write = [&] {

@@ -19,9 +19,6 @@ namespace orrery::strategies {
 /// Throws Error where weights in host memory, or anything on drives, do not go with the rest of the plan.
 void check_weight_offload(const Plan& plan);
 
-/// Bytes of a weight as it lies in host memory, moves and is read by products.
-std::uint32_t wide_weight_bytes(const Plan& plan);
-
 /// Writes how the shares of each use of a layer come to the device. Uses are numbered in program order.
 class ArrivingShares {
 public:

@@ -15,16 +15,13 @@ void add_passes(std::vector<Work>& list, const std::string& name, const Cells& o
 
 void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols, bool routed) {
     const auto over = [&](PointwiseKind kind) { return kernels::Pointwise{kind, Dtype::bf16, rows, cols}; };
-    // Of NVFP4 the maximum of a tensor, and of what its Hadamard transform makes of it, comes before its blocks' scales
-    // (TransformerEngine, quantizer.cpp, nvte_hadamard_transform_amax); transform and casts are one kernel.
-    const bool fp4 = plan.training.precision.compute == Dtype::fp4;
-    if (fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
+    if (reads_maximum_first(plan))
         list.push_back({.name = "amax", .what = over(PointwiseKind::sum_of_squares), .routed = routed});
+    // Of NVFP4 the transform and both casts are one kernel.
     list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
 }
 
 void add_transposed_weight(std::vector<Work>& list, const Plan& plan, std::uint64_t rows, std::uint64_t cols) {
-    if (!is_narrow(plan.training.precision.compute)) return;
     if (const auto transpose = transpose_in_backward(plan, rows, cols))
         list.push_back({.name = "transpose weight", .what = *transpose});
 }
