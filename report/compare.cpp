@@ -147,6 +147,7 @@ private:
 Comparison compare(const Json& predicted, const std::string& predicted_file, const Json& measured,
                    const std::string& measured_file) {
     const Side p{predicted, predicted_file}, m{measured, measured_file};
+    p.check_version();
     if (is_traced(measured)) return compare_traced(p, m);
     constexpr double positive = 1e-12;
     Comparison out;

@@ -54,7 +54,8 @@ std::vector<ChangedNumber> changed_numbers(const Side& a, const Side& b) {
         const auto given = [&](const Side& side) { return side.has(pointer) && !side.at(pointer).is_null(); };
         if (given(a) && given(b)) list.push_back({name, unit, a.number(pointer, 0), b.number(pointer, 0)});
     };
-    add("step", "/step_time_s", Unit::seconds);
+    constexpr const char* step = "/step_time_s";
+    list.push_back({"step", Unit::seconds, a.number(step, 0), b.number(step, 0)});
     add("tokens a second", "/tokens_per_s", Unit::rate);
     add("GPUs", "/provenance/gpus", Unit::rate);
     add("MFU", "/mfu", Unit::share);
@@ -122,6 +123,7 @@ nlohmann::ordered_json numbers_json(const std::vector<ChangedNumber>& numbers) {
 Difference difference(const Json& before, const std::string& before_file, const Json& after,
                       const std::string& after_file) {
     const Side a{before, before_file}, b{after, after_file};
+    for (const Side* side : {&a, &b}) side->check_version();
     Difference d{.before = a.text("/scenario/name"), .after = b.text("/scenario/name")};
     d.keys = changed_keys(a, b);
     d.numbers = changed_numbers(a, b);

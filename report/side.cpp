@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "documents/message.hpp"
+#include "report/json.hpp"
 
 namespace orrery::report {
 
@@ -45,6 +46,13 @@ std::string Side::text(const std::string& pointer) const {
 std::size_t Side::size(const std::string& pointer) const {
     if (!at(pointer).is_array()) throw Error(file, pointer, "is no list", "the file is damaged");
     return at(pointer).size();
+}
+
+void Side::check_version() const {
+    constexpr const char* key = "/schema_version";
+    if (has(key) && at(key) != schema_version)
+        throw Error(file, key, fmt::format("is {}, and {} is read here", documents::shown(at(key)), schema_version),
+                    "write the file again with this version of orrery");
 }
 
 }  // namespace orrery::report

@@ -20,6 +20,8 @@ struct Side {
     [[nodiscard]] std::size_t index(const std::string& pointer) const;
     [[nodiscard]] std::string text(const std::string& pointer) const;
     [[nodiscard]] std::size_t size(const std::string& pointer) const;
+    /// Throws where another version of the schema is stated.
+    void check_version() const;
 };
 
 }  // namespace orrery::report

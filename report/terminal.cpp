@@ -266,8 +266,14 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Step& p, Styl
            '\n';
 }
 
-std::string tables(const sim::Step& p, Style style) {
-    return gpu_lines(p) + breakdown_table(p, style.columns) + '\n' + memory_table(p, style.columns) + '\n';
+std::string_view tensor_title(const strategies::Strategy& strategy) {
+    if (strategy.context == 1) return {};
+    return strategy.tensor == 1 ? "CP comm" : "TP, CP comm";
+}
+
+std::string tables(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
+    return gpu_lines(p) + breakdown_table(p, style.columns, tensor_title(scenario.plan.strategy)) + '\n' +
+           memory_table(p, style.columns) + '\n';
 }
 
 }  // namespace
@@ -277,7 +283,7 @@ std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction&
                        figures(scenario, p, p, p.step_interval, style) + (p.warm_up ? warm_up_line(*p.warm_up) : "") +
                        (p.whole_run ? whole_run_line(*p.whole_run) + '\n' : "") + perturbed_line(scenario, p, style) +
                        '\n';
-    text += tables(p, style) + sharing_text(p);
+    text += tables(scenario, p, style) + sharing_text(p);
     if (p.whole_run) text += whole_run_table(p, *p.whole_run) + '\n';
     if (p.synchrony)
         text += synchrony_text(*p.synchrony, scenario.outputs.token_budget, units(scenario.plan.model)) + '\n';
@@ -289,7 +295,7 @@ std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction&
 
 std::string terminal(const scenarios::Scenario& scenario, const MeasuredStep& step, Style style) {
     return headline(scenario, step, style) + '\n' + figures(scenario, step, {}, {}, style) + '\n' +
-           tables(step, style) + footer(scenario, step, style);
+           tables(scenario, step, style) + footer(scenario, step, style);
 }
 
 }  // namespace orrery::report

@@ -163,6 +163,10 @@ void require_fusion(const strategies::Plan& plan) {
             "an update parameter by parameter cannot be executed yet", "set it to true");
     require(training.cross_entropy_fusion, "/training/cross_entropy_loss_fusion",
             "a loss of one kernel an operator cannot be executed yet", "set it to true");
+    require(training.master_weights, "/training/master_weights", "an update of 16-bit weights cannot be executed yet",
+            "set it to true");
+    require(training.bias_activation_fusion, "/training/bias_activation_fusion",
+            "an activation of several kernels cannot be executed yet", "set it to true");
     require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
             "set it to true");
 }

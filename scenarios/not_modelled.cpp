@@ -26,6 +26,14 @@ constexpr std::string_view cycles =
                            cycles_instead =
                                "\"bucket_size\", as much as the threshold, with \"overlap_grad_reduce\": true";
 
+constexpr std::string_view compiled = "kernels that a compiler joins have another name here",
+                           compiled_instead = "\"kernel_fusion\": \"full\" (\"operators\" where nothing is compiled)";
+constexpr std::string_view
+    again = "what the backward computes again has another name here",
+    again_instead =
+        "\"recompute\": \"full\" or \"selective\" in \"strategy\", with \"recompute_early_stop\": true "
+        "for PyTorch's non-reentrant checkpoint";
+
 constexpr std::array table{
     NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
                 "\"context\": N"},
@@ -71,6 +79,13 @@ constexpr std::array table{
     NotModelled{scopes, "device_count", "", "the number stands with the scope", "\"replica\": N or \"split\": N"},
     NotModelled{scopes, "auto_parallel", "split", "how many GPUs divide a layer is not found here",
                 "\"split\": N; `orrery search` finds the number"},
+    NotModelled{training, "compile", "", compiled, compiled_instead},
+    NotModelled{training, "torch_compile", "", compiled, compiled_instead},
+    NotModelled{training, "gradient_accumulation_steps", "", "micro-batches of a step follow from its batch",
+                "\"global_batch_size\": micro_batch_size x data ranks x steps"},
+    NotModelled{training, "gradient_checkpointing", "", again, again_instead},
+    NotModelled{strategy, "gradient_checkpointing", "", again, again_instead},
+    NotModelled{strategy, "activation_checkpointing", "", again, again_instead},
     NotModelled{training, "precision", "mxfp8", "block scales are a recipe of fp8 here",
                 "\"fp8\" with \"fp8_recipe\": \"mxfp8\""},
 };

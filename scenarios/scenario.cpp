@@ -263,7 +263,7 @@ Error located(const Error& error, const Sections& sections) {
 
 /// What a file says of a job, on a cluster that is there. gpus: as many may it use.
 Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, const topology::Cluster& cluster,
-                  std::uint32_t gpus) {
+                  std::uint32_t gpus, bool batch_divided = true) {
     Scenario scenario;
     const std::filesystem::path file(sections.top.file());
     scenario.name = sections.top.text("name", file.stem().string());
@@ -290,16 +290,16 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
         check_offered(scenario.plan.strategy, group.gpu, sections.strategy);
     }
     scenario.plan.fp8_either_order = take_either_order(cluster);
-    strategies::validate(scenario.plan);
+    strategies::validate(scenario.plan, batch_divided);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);
     return scenario;
 }
 
-Scenario read(const Sections& sections) {
+Scenario read_whole(const Sections& sections, bool batch_divided) {
     const topology::ClusterSpec spec = read_cluster(sections.cluster);
     const topology::Cluster cluster = topology::build(spec);
-    Scenario scenario = read_job(sections, spec, cluster, cluster.gpus());
+    Scenario scenario = read_job(sections, spec, cluster, cluster.gpus(), batch_divided);
     scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.plan);
     scenario.other_jobs = read_other_jobs(sections.top, scenario.plan, spec, cluster);
     if (sections.top.has("synchrony")) {
@@ -308,6 +308,9 @@ Scenario read(const Sections& sections) {
     }
     return scenario;
 }
+
+Scenario read(const Sections& sections) { return read_whole(sections, true); }
+Scenario read_open(const Sections& sections) { return read_whole(sections, false); }
 
 /// A job beside others: only what is its own.
 Scenario read_on(const Sections& sections, const topology::ClusterSpec& spec, std::uint32_t gpus) {
@@ -385,14 +388,28 @@ Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const
     return scenario;
 }
 
-Scenario load(const nlohmann::json& written, const std::filesystem::path& file,
-              const std::vector<Override>& overrides) {
+namespace {
+
+Scenario load_by(Scenario (*reads)(const Sections&), const nlohmann::json& written, const std::filesystem::path& file,
+                 const std::vector<Override>& overrides) {
     Scenario scenario =
         load_with(written, file, overrides, [&](const nlohmann::json& document, const std::vector<Override>& behind) {
-            return sectioned(document, file, behind, read);
+            return sectioned(document, file, behind, reads);
         });
     scenario.name = title(scenario.name, overrides);
     return scenario;
+}
+
+}  // namespace
+
+Scenario load(const nlohmann::json& written, const std::filesystem::path& file,
+              const std::vector<Override>& overrides) {
+    return load_by(read, written, file, overrides);
+}
+
+Scenario load_open(const nlohmann::json& written, const std::filesystem::path& file,
+                   const std::vector<Override>& overrides) {
+    return load_by(read_open, written, file, overrides);
 }
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {

@@ -54,6 +54,10 @@ Scenario load(const std::filesystem::path& file, const std::vector<Override>& ov
 Scenario load(const nlohmann::json& document, const std::filesystem::path& file,
               const std::vector<Override>& overrides);
 
+/// The same of a plan that is still open: how micro-batches divide its global batch is not checked.
+Scenario load_open(const nlohmann::json& document, const std::filesystem::path& file,
+                   const std::vector<Override>& overrides);
+
 /// The same on a cluster that is given, whatever the file says of its own, and on `gpus` of its GPUs at most, from
 /// which `data` is derived. Neither perturbations nor other jobs may be in the file. Throws Error.
 Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,

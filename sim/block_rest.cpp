@@ -11,7 +11,7 @@ namespace {
 double& part_of(Shares& shares, const strategies::StepProgram& step, const Op& op) {
     if (const auto* compute = std::get_if<strategies::Compute>(&op.what))
         return part_of(shares, share_of(step.kernels[compute->kernel]));
-    const bool exchange = std::get<strategies::Collective>(op.what).kind == kernels::CollectiveKind::all_to_all;
+    const bool exchange = std::get<strategies::Collective>(op.what).exchanges_tokens();
     return exchange ? shares.expert_comm : shares.tensor_comm;
 }
 

@@ -49,15 +49,21 @@ std::string disturbance(const scenarios::Scenario& scenario) {
 
 std::string text(const std::string& name, double part) { return fmt::format("{} {:.0f}%", name, 100 * part); }
 
+/// tensor_comm is of tensor and of context ranks.
+std::string name_of(const Part& part, const strategies::Strategy& strategy) {
+    if (part.seconds != &Breakdown::tensor_comm || strategy.context == 1) return part.name;
+    return strategy.tensor == 1 ? "context-parallel communication" : "tensor- and context-parallel communication";
+}
+
 /// Matrix products are what a step is for: the largest of the rest is named, unless they leave little of it.
-std::string of_plan(const std::vector<Breakdown>& stages, double step_time_s) {
+std::string of_plan(const strategies::Strategy& strategy, const std::vector<Breakdown>& stages, double step_time_s) {
     const auto part_of_step = [&](double Breakdown::*seconds) { return share(stages, step_time_s, seconds); };
     const double products = part_of_step(&Breakdown::gemm);
     const auto* const worst =
         std::ranges::max_element(parts, {}, [&](const Part& part) { return part_of_step(part.seconds); });
     const double most = part_of_step(worst->seconds);
     if (most < worth_naming) return text("matrix products", products);
-    return text(worst->name, most) + (products > most ? ", after " + text("GEMM", products) : "");
+    return text(name_of(*worst, strategy), most) + (products > most ? ", after " + text("GEMM", products) : "");
 }
 
 }  // namespace
@@ -65,8 +71,8 @@ std::string of_plan(const std::vector<Breakdown>& stages, double step_time_s) {
 std::string bottleneck(const scenarios::Scenario& scenario, const std::vector<Breakdown>& stages, double step_time_s,
                        double planned_step_time_s) {
     const double lost = planned_step_time_s > 0 ? 1 - planned_step_time_s / step_time_s : 0;
-    if (lost < worth_naming) return of_plan(stages, step_time_s);
-    return text(disturbance(scenario), lost) + ", then " + of_plan(stages, step_time_s);
+    const std::string of_it = of_plan(scenario.plan.strategy, stages, step_time_s);
+    return lost < worth_naming ? of_it : text(disturbance(scenario), lost) + ", then " + of_it;
 }
 
 }  // namespace orrery::sim

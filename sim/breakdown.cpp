@@ -246,7 +246,7 @@ private:
             sum_.data_comm += seconds;
         } else {
             const auto* collective = std::get_if<Collective>(&op.what);
-            const bool exchange = collective != nullptr && collective->kind == kernels::CollectiveKind::all_to_all;
+            const bool exchange = collective != nullptr && collective->exchanges_tokens();
             (exchange ? sum_.expert_comm : sum_.tensor_comm) += seconds;
         }
     }

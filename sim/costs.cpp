@@ -257,7 +257,7 @@ Shares Costs::shares_of(const StepProgram& step, const Program& block, const Blo
             shares.data_comm += slowed.data;
             shares.offload += slowed.copies;
             rest -= seconds - slowed.tensor;
-        } else if (std::get<Collective>(block.ops[i].what).kind == kernels::CollectiveKind::all_to_all) {
+        } else if (std::get<Collective>(block.ops[i].what).exchanges_tokens()) {
             shares.expert_comm += seconds;
             rest -= seconds;
         }

@@ -169,8 +169,8 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
         job.links = links.rates();
         job.push_bytes = parameters * state.gradient;
         job.pull_bytes = parameters * state.weight;
-        const double masters_and_moments = 4.0 + strategies::row_of(plan.training.optimizer).moments;
-        job.server_bytes = (parameters * masters_and_moments + job.push_bytes + job.pull_bytes) / links.servers();
+        const double kept = strategies::saved_bytes(plan.training);
+        job.server_bytes = (parameters * kept + job.push_bytes + job.pull_bytes) / links.servers();
     } else if (options.averages()) {
         const auto apart = run(that_averages(strategies::first_replicas(plan, 1))), averaged = run(that_averages(plan));
         job.reduce_s = std::max(0.0, averaged->seconds() - apart->seconds());

@@ -73,9 +73,9 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
 /// fp32 masters and moments, and beside masters the 16-bit weights. What is gathered, cast or copied from these is
 /// not saved.
 void add_bytes(const strategies::Plan& plan, const strategies::StepProgram& step, Job& job) {
-    const double masters = 4.0 + strategies::row_of(plan.training.optimizer).moments;
+    const double masters = strategies::saved_bytes(plan.training);
     constexpr double narrow = 2;
-    const bool narrow_weights = strategies::state_bytes(plan.training).weight < 4;
+    const bool narrow_weights = plan.training.master_weights && strategies::state_bytes(plan.training).weight < 4;
     job.parameters = static_cast<double>(models::parameters(models::build(plan.model)));
     job.saved_bytes[static_cast<std::size_t>(reliability::Saved::masters)] = masters * job.parameters;
     job.saved_bytes[static_cast<std::size_t>(reliability::Saved::states)] =

@@ -46,12 +46,15 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
     if (gradients == Gradients::of_weights) again = Recompute::none;  // they follow a backward that ran it
     constexpr BufferId kept = ~BufferId{0};
     std::vector<BufferId> brought(layer.pieces.size(), kept);  // what recomputation brings back
-    const auto run_again = [&](std::size_t i, std::vector<BufferId> begins) {
-        writer.piece(layer.pieces[i].forward, Phase::recompute, std::move(begins), {}, false);
+    const auto run_again = [&](std::size_t i, std::vector<BufferId> back) {
+        writer.piece(layer.pieces[i].forward, Phase::recompute, std::move(back), {}, false);
     };
+    std::vector<BufferId> begins;  // of pieces that ran: with the next, since nothing else stands for them here
     if (again.whole) {
-        std::vector<BufferId> begins;  // of pieces that ran: with the next, since nothing else stands for them here
-        for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
+        const std::size_t to = again.stops_early ? pieces_needed(layer) : layer.pieces.size();
+        for (std::size_t i = to; i < layer.pieces.size(); ++i)  // takes what those before it leave
+            begins.push_back(brought[i] = writer.scratch(layer.pieces[i].saved_bytes));
+        for (std::size_t i = 0; i < to; ++i) {
             begins.push_back(brought[i] = writer.scratch(layer.pieces[i].saved_bytes));
             if (i >= ran) run_again(i, std::exchange(begins, {}));
         }
@@ -62,11 +65,11 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
     while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
     for (std::size_t i = layer.pieces.size(); i-- > 0;) {
         for (; next != modules.list.end() && next->before == i; ++next) {
-            std::vector<BufferId> begins;
+            std::vector<BufferId> back;
             for (const std::size_t piece : next->brings)
-                begins.push_back(brought[piece] = writer.scratch(modules.dropped[piece]));
+                back.push_back(brought[piece] = writer.scratch(modules.dropped[piece]));
             for (std::size_t piece = next->first; piece < next->last; ++piece)
-                run_again(piece, std::exchange(begins, {}));
+                run_again(piece, std::exchange(back, {}));
         }
         const Piece& piece = layer.pieces[i];
         const std::vector<Work> works = works_of(piece, gradients);
@@ -74,7 +77,8 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
         if (brought[i] != kept) ends.push_back(brought[i]);
-        writer.piece(works, Phase::backward, {working}, ends, i == last);
+        begins.push_back(working);
+        writer.piece(works, Phase::backward, std::exchange(begins, {}), ends, i == last);
     }
     return std::move(writer).ops();
 }

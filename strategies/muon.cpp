@@ -159,7 +159,8 @@ void update_by_muon(const Plan& plan, const Stage& stage, Updates& out, std::spa
     if (plan.training.fused_optimizer)
         out.streams("adam of the rest", 7, share.rest, reads, writes);
     else
-        out.by_parameter(share.rest_tensors, share.rest, row_of(Optimizer::adam).by_parameter, reads, writes);
+        out.by_parameter(share.rest_tensors, share.rest, row_of(Optimizer::adam).by_parameter, kernels::Dtype::fp32,
+                         reads, writes);
 }
 
 }  // namespace orrery::strategies

@@ -29,9 +29,11 @@ void check_function_input(const Plan& plan) {
     const char* const key = "/training/activation_func_fp8_input_store";
     if (!plan.model.gated || plan.model.activation != models::ActivationKind::silu)
         refuse(key, "true, but the activation is no SwiGLU", "set it to false", Source::megatron_config);
-    if (plan.training.kernel_fusion != KernelFusion::full || plan.training.fp32_activation_function)
+    if (plan.training.kernel_fusion != KernelFusion::full || !plan.training.bias_activation_fusion ||
+        plan.training.fp32_activation_function)
         refuse(key, "true, but the activation is not one fused kernel in 16 bits",
-               "set it to false, or kernel_fusion to \"full\"", Source::megatron_config);
+               "set it to false, or kernel_fusion to \"full\" and bias_activation_fusion to true",
+               Source::megatron_config);
 }
 
 /// Without a copy in 16 bits.

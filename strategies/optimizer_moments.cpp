@@ -54,8 +54,8 @@ std::vector<std::uint64_t> optimizer_moments(const Plan& plan, const StepProgram
     std::uint64_t room = 0;  // what the program has for states on the device
     for (const Buffer& buffer : program.buffers)
         if (lasting(buffer) && buffer.keep == Keep::optimizer && buffer.where == Where::device) room += buffer.bytes;
-    const std::uint64_t of_parameter = row_of(plan.training.optimizer).moments;
-    const std::uint64_t tensors = of_parameter == 4 ? 1 : 2;
+    const std::uint64_t of_parameter = moment_bytes(plan.training);
+    const std::uint64_t tensors = row_of(plan.training.optimizer).moments == 4 ? 1 : 2;
     std::vector<std::uint64_t> bytes;
     for (const bool experts : {false, true}) {
         const Ownership of = ownership(plan, class_of_bucket(experts));

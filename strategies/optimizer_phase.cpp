@@ -58,6 +58,11 @@ std::optional<double> scale_in_adam(const Plan& plan) {
     return adam_scales(plan) && !narrow ? std::optional(mean_of_micro_batches(plan)) : std::nullopt;
 }
 
+/// What the optimizer finds gradients in: as they were summed where it makes no fp32 of them.
+Dtype clipped_format(const Training& training) {
+    return training.master_weights ? Dtype::fp32 : training.precision.grad_reduce;
+}
+
 /// Of what the host updates, as it was summed, and of what the device does, which is scaled already or by Adam.
 void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Updates& out,
                    std::span<const BufferId> first) {
@@ -68,7 +73,7 @@ void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Up
                                  {State::norm}},
                     .settings = {.scale_factor = mean_of_micro_batches(plan)}},
                    first);
-    out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, here,
+    out.kernel("gradient norm", PointwiseKind::sum_of_squares, clipped_format(plan.training), here,
                {.operands = {on_device(State::main_gradients, Portion::counted, divided), {State::norm}},
                 .settings = {.accumulate = divided, .scale_factor = scale_in_adam(plan)}},
                first);
@@ -80,7 +85,7 @@ void check_overflow(const Plan& plan, std::uint64_t owned, std::uint64_t here, U
                     std::span<const BufferId> first) {
     const StateView main = on_device(State::main_gradients, Portion::updated, false), found{State::overflow};
     const bool executed = here == owned;
-    out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned,
+    out.kernel("unscale and check", PointwiseKind::scale, clipped_format(plan.training), owned,
                executed ? StateDetail{.operands = {main, main}, .unscales = true} : StateDetail{}, first);
     const AxisSet group = agree_on_gradients(plan);
     out.agree("overflow check", plan.compresses() ? group | plan.data_group() : group,
@@ -93,15 +98,16 @@ void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, s
     const StateView main = on_device(State::main_gradients, Portion::updated, here < owned);
     constexpr std::array norm{UpdateKernel{"gradient norm", 1}}, clip{UpdateKernel{"clip", 2}};
     const Training& training = plan.training;
+    const Dtype summed = clipped_format(training);
     if (training.grad_clip == 0) return;
     if (training.fused_optimizer)
         gradient_norm(plan, owned, here, out, first);
     else
-        out.by_parameter(owned_tensors(stage, owned), owned, norm, first);
+        out.by_parameter(owned_tensors(stage, owned), owned, norm, summed, first);
     out.agree("gradient norm", agree_on_gradients(plan), {.operands = {{State::norm}, {State::norm}}});
-    if (!training.fused_optimizer) return out.by_parameter(owned_tensors(stage, owned), owned, clip);
+    if (!training.fused_optimizer) return out.by_parameter(owned_tensors(stage, owned), owned, clip, summed);
     if (!row_of(training.optimizer).clips && !adam_scales(plan))
-        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
+        out.kernel("clip", PointwiseKind::scale, summed, here,
                    {.operands = {main, main}, .most_norm = training.grad_clip});
 }
 
@@ -247,15 +253,16 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     if (applies_in_groups(plan)) return emit_groups(plan, stage, owned, builder, intern, gradients);
     const auto first = here == 0 || in_adam ? gradients : Updates::none;  // else the kernel before has waited
     std::vector<BufferId> copies;                                         // none where gradients are fp32
-    if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
+    const bool copied = half_gradients && plan.training.master_weights;
+    if (copied && here > 0 && !keeps_gradient_copies(plan)) {
         const std::uint64_t bytes = here * state_bytes(plan.training).gradient_copy;
         copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
     }
     const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan)};
-    if (half_gradients)
+    if (copied)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
                    {.operands = {updated_here(State::gradients), main}, .settings = scaling}, gradients, copies);
-    else if (!in_adam)
+    else if (!in_adam && plan.training.master_weights)  // else PyTorch scales the loss
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = scaling}, gradients);
     if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);

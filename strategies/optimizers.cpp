@@ -17,6 +17,8 @@ constexpr std::array adam_loop{UpdateKernel{"weight decay", 2},  UpdateKernel{"f
                                UpdateKernel{"second moment", 2}, UpdateKernel{"second moment", 3},
                                UpdateKernel{"denominator", 2},   UpdateKernel{"denominator", 2},
                                UpdateKernel{"denominator", 2},   UpdateKernel{"update", 4}};
+/// torch/optim, fused=True, without masters: w, m, v and g in the weights' format.
+constexpr std::array adam_kernel{UpdateKernel{"adam", 7}};
 /// w -= rate g.
 constexpr std::array sgd_kernel{UpdateKernel{"sgd", 3}};
 /// m = mu m + g, w -= rate m: apex, csrc/multi_tensor_sgd_kernel.cu; torch/optim/sgd.py, _single_tensor_sgd.
@@ -38,9 +40,9 @@ constexpr std::array lamb_kernels{UpdateKernel{"lamb direction", 7}, UpdateKerne
 constexpr std::array lamb_loop{UpdateKernel{"lamb direction", 7}, UpdateKernel{"norm of weights", 1},
                                UpdateKernel{"bound", 0},          UpdateKernel{"norm of direction", 1},
                                UpdateKernel{"trust ratio", 0},    UpdateKernel{"lamb update", 3}};
-/// bitsandbytes, kOptimizerStatic8bit2StateBlockwise (Dettmers et al. 2022, arXiv:2110.02861): g and w in fp32, two
-/// moments of a byte each, read and written but for g: 16 bytes.
-constexpr std::array adam8bit_loop{UpdateKernel{"8-bit adam", 4}};
+/// bitsandbytes, kOptimizerStatic8bit2StateBlockwise (Dettmers et al. 2022, arXiv:2110.02861): g and w, two moments of
+/// a byte each, read and written but for g.
+constexpr std::array adam8bit_loop{UpdateKernel{"8-bit adam", 3, 4}};
 /// transformers/optimization.py, Adafactor.step, without a first moment (Shazeer and Stern 2018, arXiv:1804.04235,
 /// algorithm 4): squares, their means by row and by column, the factored root, the clipped and scaled update.
 constexpr std::array adafactor_loop{UpdateKernel{"size of weights", 1},
@@ -68,13 +70,13 @@ constexpr std::array adafactor_loop{UpdateKernel{"size of weights", 1},
                                     UpdateKernel{"update", 3}};
 
 constexpr std::array table{
-    OptimizerRow{Optimizer::adam, "Adam", 8, {}, adam_loop, false, false},
+    OptimizerRow{Optimizer::adam, "Adam", 8, adam_kernel, adam_loop, false, false},
     OptimizerRow{Optimizer::sgd, "SGD", 0, sgd_kernel, sgd_kernel, false, false},
     OptimizerRow{Optimizer::momentum, "SGD with momentum", 4, momentum_kernel, momentum_loop, false, false},
     OptimizerRow{Optimizer::lion, "Lion", 4, lion_kernel, lion_loop, false, false},
     OptimizerRow{Optimizer::lamb, "LAMB", 8, lamb_kernels, lamb_loop, true, true},
     OptimizerRow{Optimizer::adafactor, "Adafactor", 0, {}, adafactor_loop, false, false},
-    OptimizerRow{Optimizer::adam8bit, "8-bit Adam", 2, {}, adam8bit_loop, false, false},
+    OptimizerRow{Optimizer::adam8bit, "8-bit Adam", 2, {}, adam8bit_loop, false, false, true},
     OptimizerRow{Optimizer::muon, "Muon", 4, {}, {}, false, false},  // of matrices (muon.hpp)
 };
 
@@ -89,16 +91,39 @@ static_assert(in_order(), "the table has a row for each Optimizer, in their orde
 
 const OptimizerRow& row_of(Optimizer optimizer) { return table[static_cast<std::size_t>(optimizer)]; }
 
+namespace {
+
+void check_master_weights(const Plan& plan) {
+    const Training& training = plan.training;
+    if (training.master_weights) return;
+    const auto only = [](bool holds, const std::string& otherwise, const char* remedy, Source source) {
+        if (!holds) refuse("/training/master_weights", "false, but " + otherwise, remedy, source);
+    };
+    only(kernels::size_of(training.precision.compute) < 4, "weights in fp32 have no others beside them",
+         "set it to true, or precision to bf16", Source::origin_of_key);
+    only(!training.fp8_param_gather, "weights that are kept in fp8 are cast from masters",
+         "set it to true, or fp8_param_gather to false", Source::megatron_config);
+    only(training.optimizer != Optimizer::muon, "muon's momentum is in fp32 here", "set it to true",
+         Source::not_modelled);
+    only(!plan.strategy.optimizer_cpu_offload && !plan.offloads_weights() && !plan.uses_drives(),
+         "what is offloaded is updated in fp32", "set it to true, or offload nothing", Source::not_modelled);
+    only(plan.strategy.compression != Compression::onebit_adam, "1-bit Adam keeps its momentum in fp32",
+         "set it to true, or strategy.compression to \"none\"", Source::not_modelled);
+}
+
+}  // namespace
+
 void check_optimizer(const Plan& plan) {
     const Training& training = plan.training;
     const OptimizerRow& row = row_of(training.optimizer);
     const bool adam = training.optimizer == Optimizer::adam;
     check_muon(plan);
+    check_master_weights(plan);
     const bool of_the_rest = training.optimizer == Optimizer::muon;  // Adam, which has such kernels
     if (training.fused_optimizer && !adam && !of_the_rest && row.fused.empty())
         refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
                "set it to false", Source::origin_of_key);
-    if (is_fused_adam(training)) return;
+    if (is_fused_adam(training) || !training.master_weights) return;
     const char* const key = adam ? "/training/fused_optimizer" : "/training/optimizer";
     const std::string what = adam ? "false" : row.title;
     const char* const hint = adam ? "leave it out" : "set it to \"adam\"";

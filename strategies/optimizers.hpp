@@ -8,18 +8,19 @@
 
 namespace orrery::strategies {
 
-/// One kernel of an update. streams: fp32 numbers that it reads and writes of each parameter; 0: it works on single
-/// numbers, such as a ratio of norms.
+/// One kernel of an update. streams: numbers of the updated format (state_bytes.hpp) that it reads and writes of each
+/// parameter, and bytes of others; none: it works on single numbers, such as a ratio of norms.
 struct UpdateKernel {
     const char* name;
     double streams;
+    double bytes = 0;
 };
 
 struct OptimizerRow {
     Optimizer optimizer;
     const char* title;
-    /// Bytes a parameter of what is kept beside the master weight. Sums by row and by column (Adafactor) and scales of
-    /// blocks (8-bit Adam) are below a hundredth of a byte and left out.
+    /// Bytes a parameter of what is kept beside the master weight, in fp32 unless narrow_moments. Sums by row and by
+    /// column (Adafactor) and scales of blocks (8-bit Adam) are below a hundredth of a byte and left out.
     std::uint32_t moments;
     /// Multi-tensor kernels over all parameters; none: it is written parameter by parameter alone.
     std::span<const UpdateKernel> fused;
@@ -27,12 +28,13 @@ struct OptimizerRow {
     std::span<const UpdateKernel> by_parameter;
     bool clips;  ///< gradients are clipped inside the update
     bool norms;  ///< asks for norms of whole parameters, also where ranks hold parts of them
+    bool narrow_moments = false;
 };
 const OptimizerRow& row_of(Optimizer optimizer);
 
 /// The one update that is executed, and that a host's processor runs as well.
 inline bool is_fused_adam(const Training& training) {
-    return training.optimizer == Optimizer::adam && training.fused_optimizer;
+    return training.optimizer == Optimizer::adam && training.fused_optimizer && training.master_weights;
 }
 
 /// How many of such kernels cost the host what one of a layer's does: PyTorch's plain operations, 6.4 us of Python for

@@ -326,8 +326,26 @@ void check_adapters(const Plan& plan) {
         refuse("/training/lora_rank", "adapters of a network over images", "leave it out", Source::not_modelled);
 }
 
-/// Bounds that keep shapes in 32 bits, byte counts in 64 bits and the step's operations in memory.
-void check_extent(const Plan& plan) {
+/// Forwards of layers in a step.
+double passes_of(const Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    return double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers + model.text.layers);
+}
+
+/// A bound that keeps the step's operations in memory.
+void check_passes_of_step(const Plan& plan) {
+    constexpr double most_passes = 1'000'000;  // about 30 operations each, 80 bytes an operation: 2.4 GB
+    const std::uint32_t layers = plan.model.layers;
+    if (passes_of(plan) > most_passes)
+        refuse("/training/global_batch_size",
+               fmt::format("{} sequences give {} micro-batches of {} layers: too many operations to simulate",
+                           plan.training.global_batch, plan.micro_batches(), layers),
+               fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / layers),
+               Source::limit);
+}
+
+/// Bounds that keep shapes in 32 bits and byte counts in 64.
+void check_extent(const Plan& plan, bool batch_divided) {
     const models::ModelSpec& model = plan.model;
     const double tokens =
         double{1} * plan.training.micro_batch * (double{1} * plan.training.seq + plan.training.decoder_seq);
@@ -337,16 +355,6 @@ void check_extent(const Plan& plan) {
                fmt::format("{} sequences of {} tokens are {:.3g} tokens in one micro-batch", plan.training.micro_batch,
                            plan.training.seq, tokens),
                fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens), Source::limit);
-    }
-    const double passes =
-        double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers + model.text.layers);
-    constexpr double most_passes = 1'000'000;  // about 30 operations each, 80 bytes an operation: 2.4 GB
-    if (passes > most_passes) {
-        refuse("/training/global_batch_size",
-               fmt::format("{} sequences give {} micro-batches of {} layers: too many operations to simulate",
-                           plan.training.global_batch, plan.micro_batches(), model.layers),
-               fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers),
-               Source::limit);
     }
     // The largest image of a VGG; of a ResNet, whose stem leaves half the rows and half the columns.
     const double channels_per_pixel = model.family == models::Family::vgg ? 64 : 64.0 / 4;
@@ -358,6 +366,7 @@ void check_extent(const Plan& plan) {
                   4.0 * std::max(model.text.hidden, model.text.ffn), taken * std::max(model.hidden, model.expert_ffn),
                   double{1} * model.ffn, double{1} * model.vocab, double{1} * model.heads * model.head_dim,
                   plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
+    const double passes = batch_divided ? passes_of(plan) : 1;
     constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
     if (row * tokens * passes > most_elements) {
         refuse("/training/micro_batch_size",
@@ -388,7 +397,7 @@ std::uint64_t Plan::padded_vocab() const {
     return (model.vocab + multiple - 1) / multiple * multiple;
 }
 
-void validate(const Plan& plan) {
+void validate(const Plan& plan, bool batch_divided) {
     check_sizes(plan);
     check_replica_counts(plan);
     models::validate(plan.model);
@@ -403,7 +412,7 @@ void validate(const Plan& plan) {
     check_stages(plan);
     check_schedule(plan);
     check_batch(plan);
-    check_comparison(plan);
+    if (batch_divided) check_comparison(plan);
     check_asynchronous(plan);
     check_passes(plan);
     check_optimizer(plan);
@@ -421,7 +430,8 @@ void validate(const Plan& plan) {
     check_adapters(plan);
     check_frozen(plan);
     check_unequal_replicas(plan);
-    check_extent(plan);
+    if (batch_divided) check_passes_of_step(plan);
+    check_extent(plan, batch_divided);
 }
 
 }  // namespace orrery::strategies

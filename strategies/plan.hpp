@@ -19,9 +19,12 @@ enum class Recompute : std::uint8_t { none, selective, full };
 
 /// What the backward of a layer runs again.
 struct Again {
-    Again(Recompute of, ModuleSet named = Module::core_attn)
-        : whole(of == Recompute::full), modules(of == Recompute::selective ? named : ModuleSet{}) {}
+    Again(Recompute of, ModuleSet named = Module::core_attn, bool early = false)
+        : whole(of == Recompute::full),
+          stops_early(whole && early),
+          modules(of == Recompute::selective ? named : ModuleSet{}) {}
     bool whole;         ///< all of it: its input alone is kept
+    bool stops_early;   ///< of all of it, up to the last piece that leaves something its backward needs
     ModuleSet modules;  ///< else these
 };
 
@@ -125,6 +128,7 @@ struct Strategy {
     Recompute recompute = Recompute::none;                       ///< recompute-granularity
     std::string recompute_modules = {};                          ///< selective: modules_named(); empty: core_attn
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
+    bool recompute_early_stop = false;       ///< full: a layer runs again up to the last result that it kept
     bool synchronize_checkpoints = false;    ///< DeepSpeed's synchronize_checkpoint_boundary (checkpoint_boundary.hpp)
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
@@ -170,7 +174,7 @@ struct Strategy {
     [[nodiscard]] bool syncs_each_micro_batch() const { return kept().gradients != Placement::partial; }
     /// Of layers that are run again; of a checked strategy.
     [[nodiscard]] Again again() const {
-        return {recompute, modules_named(recompute_modules).value_or(Module::core_attn)};
+        return {recompute, modules_named(recompute_modules).value_or(Module::core_attn), recompute_early_stop};
     }
 };
 
@@ -315,6 +319,7 @@ struct Plan {
 /// values: heads, kv_heads, ffn divisible by tensor; experts by expert, and data by what expert takes of it; layers by
 /// pipeline x virtual_pipeline; global batch by micro-batch x data; interleaving needs pipeline > 1 and micro-batches
 /// divisible by pipeline; sequence parallelism needs tensor to divide seq; and so on.
-void validate(const Plan& plan);
+/// batch_divided: false where it is open how micro-batches divide the global batch; then nothing is said of how many.
+void validate(const Plan& plan, bool batch_divided = true);
 
 }  // namespace orrery::strategies

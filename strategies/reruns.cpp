@@ -77,4 +77,12 @@ Reruns reruns(const ShardedLayer& layer, ModuleSet modules) {
     return result;
 }
 
+std::size_t pieces_needed(const ShardedLayer& layer) {
+    std::size_t needed = 0;
+    for (std::size_t i = 0; i < layer.pieces.size(); ++i)
+        if (const Piece& piece = layer.pieces[i]; piece.saved_bytes > 0)
+            needed = piece.saved_bytes > piece.input_bytes ? i + 1 : i;
+    return needed;
+}
+
 }  // namespace orrery::strategies

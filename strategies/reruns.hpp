@@ -22,6 +22,11 @@ struct Reruns {
     std::vector<std::uint64_t> dropped;  ///< by piece: of saved_bytes, what is not kept
 };
 
+/// How many pieces of a layer run again before nothing is left that its backward needs of it: what a piece takes is
+/// there once those before it ran (PyTorch, torch/utils/checkpoint.py, _StopRecomputationError, raised where the last
+/// tensor that was saved is saved again, which for a product's input is before the product).
+std::size_t pieces_needed(const ShardedLayer& layer);
+
 /// Of these modules, those that the layer has. A module whose pieces stand apart runs again as often.
 Reruns reruns(const ShardedLayer& layer, ModuleSet modules);
 

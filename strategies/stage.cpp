@@ -115,7 +115,7 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
         TypeBlocks& type = blocks.types.emplace_back();
         type.plain = add_blocks(step, intern, sharded, repeats(layer) ? rest : Again(Recompute::none), backwards);
         type.recomputed = runs_again(layer, plan.strategy)
-                              ? add_blocks(step, intern, sharded, Recompute::full, backwards)
+                              ? add_blocks(step, intern, sharded, plan.strategy.again(), backwards)
                               : type.plain;
         type.plain.shapes = type.recomputed.shapes = parameter_shapes(sharded, plan);
         add_casts(type, intern, narrow_weights(sharded), plan);

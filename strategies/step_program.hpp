@@ -107,6 +107,11 @@ struct Collective {
     GradReduceCollective by = GradReduceCollective::reduce_scatter;
     bool operator==(const Collective&) const = default;
 
+    /// Tokens on their way between experts: not heads that context ranks exchange.
+    [[nodiscard]] constexpr bool exchanges_tokens() const {
+        const bool of_context = group.has(Axis::context) || group.has(Axis::context_heads);
+        return kind == kernels::CollectiveKind::all_to_all && (group.has(Axis::expert) || !of_context);
+    }
     /// What the links carry. Of reduces a broadcast, their mirror image: along the same chains, the other way round.
     [[nodiscard]] constexpr kernels::CollectiveKind on_links() const {
         switch (by) {

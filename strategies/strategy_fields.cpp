@@ -234,6 +234,10 @@ constexpr std::array of_strategy{
     field<&Strategy::recompute_num_layers>({.name = "recompute_num_layers", .min = 0, .max = max_layers,
         .help = "Layers of each chunk that full recomputation repeats; 0: all.",
         .origin = "Megatron-LM"}),
+    field<&Strategy::recompute_early_stop>({.name = "recompute_early_stop",
+        .help = "A layer that full recomputation repeats stops before the last product, whose result its backward "
+                "does not need: PyTorch's non-reentrant checkpoint since 2.1.",
+        .origin = "PyTorch (torch.utils.checkpoint, early_stop)"}),
     field<&Strategy::synchronize_checkpoints>({.name = "synchronize_checkpoint_boundary",
         .help = "The host waits for the device where each layer that full recomputation repeats begins and ends.",
         .origin = "DeepSpeed; synchronize-each-layer of GPT-NeoX"}),

@@ -99,6 +99,8 @@ struct Training {
     std::uint32_t micro_batch = 1;   ///< micro-batch-size, sequences per rank
     std::uint32_t global_batch = 0;  ///< global-batch-size, sequences per step
     Precision precision;
+    /// False: the optimizer updates 16-bit weights where they are, and its moments have 16 bits too.
+    bool master_weights = true;
     LossScaling loss_scaling = {};
     bool fused_attention = true;  ///< use-flash-attn; false: batched GEMMs and a softmax over seq x seq
     bool gradient_accumulation_fusion =
@@ -114,6 +116,7 @@ struct Training {
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
     hardware::Software software = hardware::Software::megatron_lm;
     KernelFusion kernel_fusion = KernelFusion::full;
+    bool bias_activation_fusion = true;  ///< false: a bias, an activation and its gate are PyTorch's operators
     bool fused_rms_norm = true;  ///< false: RMSNorm is PyTorch's operators, one by one (partition/eager_rms_norm)
     MemoryFormat memory_format = MemoryFormat::channels_last;  ///< of images between convolutions
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32

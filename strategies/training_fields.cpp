@@ -33,8 +33,10 @@ constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32
 constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
                                word("transformer-engine", hardware::Software::transformer_engine),
                                word("tensorflow", hardware::Software::tensorflow),
-                               word("orrery", hardware::Software::orrery)};
-static_assert(softwares.size() == enumerators<hardware::Software>);
+                               word("orrery", hardware::Software::orrery),
+                               word("pytorch", hardware::Software::megatron_lm),
+                               word("deepspeed", hardware::Software::megatron_lm),
+                               word("jax", hardware::Software::tensorflow)};
 constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwise", Fp8Recipe::tensorwise),
                              word("blockwise", Fp8Recipe::blockwise), word("mxfp8", Fp8Recipe::mxfp8)};
 static_assert(recipes.size() == enumerators<Fp8Recipe>);
@@ -89,6 +91,10 @@ constexpr std::array of_training{
         .help = "In which data ranks exchange gradients; another than they are summed in is cast to before and from "
                 "behind.",
         .origin = "DeepSpeed; PyTorch (fp16_compress_hook, bf16_compress_hook); Horovod (Compression.fp16)"}),
+    field<&Training::master_weights>({.name = "master_weights",
+        .help = "The optimizer keeps 16-bit weights in fp32 beside them; false: it updates these themselves, with "
+                "moments of 16 bits (model.to(torch.bfloat16), pure bf16).",
+        .origin = "Apex; PyTorch (torch.optim, states in the parameters' format)"}),
     field<&Training::loss_scaling, &LossScaling::constant>({.name = "loss_scale", .min = 0, .max = 0x1p50,
         .help = "fp16: what the loss is multiplied by; 0: dynamic, by the next four.",
         .origin = "Megatron-LM; DeepSpeed (fp16.loss_scale)"}),
@@ -115,6 +121,10 @@ constexpr std::array of_training{
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
+    field<&Training::bias_activation_fusion>({.name = "bias_activation_fusion",
+        .help = "An activation is one kernel, with the bias before it and its gate; false: PyTorch's operators one by "
+                "one, as Megatron-LM has a squared ReLU that is not compiled.",
+        .origin = "Megatron-Core; Megatron-LM (no-bias-gelu-fusion, no-bias-swiglu-fusion)"}),
     field<&Training::fused_rms_norm>({.name = "fused_rms_norm",
         .help = "RMSNorm is one kernel forward and one backward; false: PyTorch's operators one by one, as Llama's own "
                 "code has it.",

@@ -6,6 +6,7 @@
 #include "strategies/muon.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
+#include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
 
@@ -18,6 +19,11 @@ namespace {
 
 /// A kernel of this kind reads one number and writes one.
 std::uint64_t numbers_of_scale(double streams) { return static_cast<std::uint64_t>(streams / 2); }
+
+/// Numbers of this format that move as many bytes.
+double streams_of(const UpdateKernel& kernel, Dtype format) {
+    return kernel.streams + kernel.bytes / kernels::size_of(format);
+}
 
 }  // namespace
 
@@ -62,13 +68,13 @@ void Updates::gather(const std::string& name, AxisSet group, std::uint64_t bytes
 }
 
 void Updates::by_parameter(std::uint64_t tensors, std::uint64_t owned, std::span<const UpdateKernel> kernels,
-                           std::span<const BufferId> reads, std::span<const BufferId> writes) {
+                           Dtype format, std::span<const BufferId> reads, std::span<const BufferId> writes) {
     const std::uint64_t launched = tensors * kernels.size();
     const std::uint64_t dispatched = (launched + plain_kernels_per_dispatch - 1) / plain_kernels_per_dispatch;
     double streams = 0;
-    for (const UpdateKernel& one : kernels) streams += one.streams;
+    for (const UpdateKernel& one : kernels) streams += streams_of(one, format);
     for (std::uint64_t i = 0; i < dispatched; ++i)
-        kernel(kernels.back().name, PointwiseKind::scale, Dtype::fp32,
+        kernel(kernels.back().name, PointwiseKind::scale, format,
                numbers_of_scale(streams * static_cast<double>(owned) / static_cast<double>(dispatched)), {},
                i == 0 ? reads : none, i + 1 == dispatched ? writes : none);
 }
@@ -95,17 +101,18 @@ void update_priced(const Plan& plan, const Stage& stage, std::uint64_t owned, Up
                    std::span<const BufferId> copies, std::span<const BufferId> updated) {
     const OptimizerRow& row = row_of(plan.training.optimizer);
     const Dtype copy = optimizer_copy(plan);
-    const bool narrow = copy != Dtype::fp32;
+    const bool narrow = copy != Dtype::fp32 && plan.training.master_weights;
+    const Dtype format = updated_format(plan.training);
     const auto last = narrow ? Updates::none : updated;
     if (row.norms) agree_on_norms(plan, stage, out);
     if (row.optimizer == Optimizer::muon)
         update_by_muon(plan, stage, out, copies, last);
     else if (!plan.training.fused_optimizer)
-        out.by_parameter(owned_tensors(stage, owned), owned, row.by_parameter, copies, last);
+        out.by_parameter(owned_tensors(stage, owned), owned, row.by_parameter, format, copies, last);
     else
         for (const UpdateKernel& kernel : row.fused)
-            out.kernel(kernel.name, PointwiseKind::scale, Dtype::fp32,
-                       numbers_of_scale(kernel.streams * static_cast<double>(owned)), {},
+            out.kernel(kernel.name, PointwiseKind::scale, format,
+                       numbers_of_scale(streams_of(kernel, format) * static_cast<double>(owned)), {},
                        &kernel == &row.fused.front() ? copies : Updates::none,
                        &kernel == &row.fused.back() ? last : Updates::none);
     if (narrow) out.kernel("weights to 16 bits", PointwiseKind::cast, copy, owned, {}, Updates::none, updated);

@@ -36,9 +36,11 @@ public:
     /// The kernel behind waits for it.
     void gather(const std::string& name, AxisSet group, std::uint64_t bytes);
 
-    /// PyTorch's kernels for each of so many parameters, of `owned` numbers in all, as if they were of the mean size.
+    /// PyTorch's kernels for each of so many parameters, of `owned` numbers of this format in all, as if they were of
+    /// the mean size.
     void by_parameter(std::uint64_t tensors, std::uint64_t owned, std::span<const UpdateKernel> kernels,
-                      std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);
+                      kernels::Dtype format, std::span<const BufferId> reads = none,
+                      std::span<const BufferId> writes = none);
 
 private:
     Builder& builder_;

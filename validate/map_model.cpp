@@ -39,9 +39,10 @@ const ModelSpec* in_catalog(const std::string& name) {
 }
 
 /// Nemotron 3 and 4 (arXiv 2402.16819, section 2): rotary positions, squared ReLU, no biases, untied embeddings, no
-/// dropout. Squared ReLU moves what GELU moves.
+/// dropout.
 ModelSpec nemotron() {
     ModelSpec spec = models::find("gpt2");
+    spec.activation = models::ActivationKind::squared_relu;
     spec.position = models::PositionKind::rope;
     spec.linear_bias = spec.qkv_bias = spec.tied_embeddings = false;
     spec.dropout = 0;

@@ -30,6 +30,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.plan.training = map_training(row, software, gpu, batch);
     scenario.plan.training.fused_rms_norm =
         scenario.plan.model.norm != models::NormKind::rmsnorm || fuses_rms_norm(row, software);
+    scenario.plan.training.bias_activation_fusion = fuses_activation(row, software, scenario.plan.model);
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);
     scenario.gpus = degrees.gpus;
     scenario.profile = hardware::find(scenario.cluster.gpu)->profile;

@@ -167,7 +167,8 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
 /// Transformer Engine leaves adapters alone.
 bool map_tensor_overlap(const Row& row, const Strategy& strategy) {
     if (strategy.tensor_comm_overlap) return true;
-    return strategy.sequence_parallel && !trains_adapters(row) && recipe_overlaps_tensor(row);
+    const bool usual = !trains_adapters(row) && recipe_overlaps_tensor(row);
+    return strategy.sequence_parallel && row.flag("switches.tp-comm-overlap").value_or(usual);
 }
 
 /// Megatron-Bridge's tables of performance have a column for it, "n/a" where nothing is interleaved
@@ -289,6 +290,7 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.tensor_comm_overlap = map_tensor_overlap(row, strategy);
     map_sharding(strategy, row, software);
     map_recompute(strategy, row);
+    strategy.recompute_early_stop = strategy.recompute == Recompute::full && stops_recomputing_early(row);
     map_offload(strategy, row, layers);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
     map_sharded_traffic(strategy, row, software);

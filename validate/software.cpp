@@ -8,6 +8,7 @@
 
 #include "validate/map_row.hpp"
 #include "validate/nemo_recipes.hpp"
+#include "validate/recipes.hpp"
 
 namespace orrery::validate {
 
@@ -135,6 +136,22 @@ bool fuses_rms_norm(const Row& row, Software software) {
     if (software != Software::data_parallel) return true;
     const std::string words = framework_words(row);
     return any_of(words, {"nanotron", "internevo", "torchtitan"}) || !contains(words, "torch");
+}
+
+/// Megatron-LM joins a bias with GELU, and with SwiGLU, unless told otherwise. NeMo's squared ReLU is two operators of
+/// PyTorch (nemo/collections/llm/fn/activation.py: "torch.jit.script # remove until we have serialization"; NemotronH's
+/// is a lambda); Megatron-Core's, which Megatron-Bridge takes, is compiled (core/activations.py, August 2025).
+bool fuses_activation(const Row& row, Software software, const models::ModelSpec& model) {
+    if (model.activation == models::ActivationKind::squared_relu)
+        return software != Software::nemo || of_megatron_bridge(row);
+    return !row.flag(model.gated ? "switches.no-bias-swiglu-fusion" : "switches.no-bias-gelu-fusion").value_or(false);
+}
+
+/// Wrap layers by checkpoint_wrapper, which is PyTorch's non-reentrant checkpoint: fms-fsdp (policies/ac_handler.py),
+/// NeMo AutoModel (components/moe/parallelizer.py, apply_ac), torchtitan (distributed/activation_checkpoint.py). LLM
+/// Foundry's tables are of before PyTorch 2.1, which stops early, and behind it.
+bool stops_recomputing_early(const Row& row) {
+    return any_of(framework_words(row), {"fms-fsdp", "automodel", "torchtitan"});
 }
 
 /// OneFlow's GPT joins scale, mask, softmax and dropout, bias and GELU, bias and dropout, and splits heads in a kernel

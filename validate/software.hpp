@@ -51,6 +51,12 @@ hardware::AttentionKernel attention_kernel_of(const Row& row, Software software)
 /// Whether its RMSNorm is one kernel.
 bool fuses_rms_norm(const Row& row, Software software);
 
+/// Whether a bias, the activation behind it and its gate are one kernel.
+bool fuses_activation(const Row& row, Software software, const models::ModelSpec& model);
+
+/// Whether a layer that runs again stops before its last product.
+bool stops_recomputing_early(const Row& row);
+
 /// Whether its mixed precision keeps activations in fp32 outside of products and attention.
 bool widens_activations(const Row& row, Software software);
 

@@ -15,11 +15,17 @@ namespace orrery::doors {
 
 namespace {
 
+/// A squared ReLU is two operators of PyTorch there, whatever bias_activation_fusion says (modules/common/megatron/
+/// utils.py, squared_relu).
 void read_activation(const Givens& given, Draft& draft) {
     const Given* const activation = given.find("model.activation");
     if (activation == nullptr) return;
     const std::string name = text_of(activation->value);
     draft.set("/model/swiglu", name.find("glu") != std::string::npos, activation->origin);
+    if (name == "squared-relu") {
+        draft.set("/model/hidden_act", "relu2", activation->origin);
+        return draft.set("/training/bias_activation_fusion", false, activation->origin);
+    }
     if (name.find("gelu") == std::string::npos && name.find("swiglu") == std::string::npos)
         draft.findings.not_modelled(activation->origin.place, activation->origin.name,
                                     "the activation is timed as GELU or SwiGLU", "compare with a measurement");

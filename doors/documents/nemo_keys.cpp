@@ -92,7 +92,7 @@ constexpr Row rows[] = {
     rule("model.use_flash_attention"),
     noted("model.fp16_lm_cross_entropy", "the loss is timed in fp32", estimate),
     key("model.cross_entropy_loss_fusion"),
-    harmless("model.bias_activation_fusion"), harmless("model.bias_dropout_add_fusion"),
+    key("model.bias_activation_fusion"), harmless("model.bias_dropout_add_fusion"),
     harmless("model.bias_gelu_fusion"), harmless("model.masked_softmax_fusion"), harmless("model.apply_rope_fusion"),
     harmless("model.get_attention_mask_from_fusion"), harmless("model.grad_div_ar_fusion"),
     key("model.enable_cuda_graph"),

@@ -198,6 +198,7 @@ void read_recomputation(const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");
     if (mode == nullptr) return;
     const std::string name = text_of(mode->value);
+    if (name == "full") draft.set("/strategy/recompute_early_stop", true, mode->origin);  // checkpoint_wrapper
     if (name != "selective") return set_key("/strategy/recompute", *mode, draft);
     draft.set("/strategy/recompute", "selective", mode->origin);
     draft.findings.not_modelled(mode->origin.place, mode->origin.name,
@@ -248,6 +249,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
     const bool compiled = given.is_on("training.compile") || given.is_on("compile.enable");
     draft.set("/training/kernel_fusion", compiled ? "full" : "operators", draft.whole_file());
+    draft.set("/training/attention_kernel", "cudnn", draft.whole_file());  // the first of its SDPA backends
     const Given* const optimizer = given.find("optimizer.name");
     if (optimizer != nullptr && !same_word(text_of(optimizer->value), "AdamW"))
         set_key("/training/optimizer", *optimizer, draft);

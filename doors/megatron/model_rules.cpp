@@ -30,7 +30,23 @@ void read_heads(const Givens& given, Draft& draft) {
     }
 }
 
+/// The flag of the other activation says nothing.
+void read_activation(const Givens& given, Draft& draft) {
+    const bool gated = given.is_on("swiglu");
+    if (const Given* const squared = given.find("squared_relu"))
+        draft.set("/model/hidden_act", "relu2", squared->origin);
+    for (const bool of_gated : {false, true}) {
+        const Given* const off = given.find(of_gated ? "no_bias_swiglu_fusion" : "no_bias_gelu_fusion");
+        if (off == nullptr) continue;
+        if (of_gated == gated)
+            draft.set("/training/bias_activation_fusion", false, off->origin);
+        else
+            draft.findings.harmless(off->origin.place, off->origin.name);
+    }
+}
+
 void read_mlp(const Givens& given, Draft& draft) {
+    read_activation(given, draft);
     const Given* const swiglu = given.find("swiglu");
     if (swiglu == nullptr) return;
     draft.set("/model/swiglu", true, swiglu->origin);

@@ -169,8 +169,9 @@ Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore
         if (!result.not_shared.empty()) result.planned_shares.reset();
     }
     if (!result.balanced && !result.replicated && !result.balanced_shares)
-        throw Error("", "", fmt::format("nothing can be divided: {}; {}", result.not_divided, result.not_replicated),
-                    "");
+        throw Error("", "/strategy/pipeline",
+                    fmt::format("nothing can be divided: {}; {}", result.not_divided, result.not_replicated),
+                    "set another schedule or number of stages; `orrery search` tries them");
     return result;
 }
 

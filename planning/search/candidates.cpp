@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "planning/search/bounds.hpp"
 
@@ -41,6 +43,7 @@ public:
         std::size_t branch;
         Candidate candidate;
     };
+    [[nodiscard]] bool takes(double least) const { return !full() || least <= entries_.front().candidate.least; }
     [[nodiscard]] double worst() const { return full() ? entries_.front().candidate.least : infinity; }
     void add(Entry entry) {
         if (full()) {
@@ -85,7 +88,9 @@ public:
         plan.training.micro_batch = branch.micro_batch;
         field.space.each(plan, branching_rows, [&] {
             const std::uint64_t leaf = branch.plans++;
-            const Bound bound = bounds->of(plan);
+            const std::optional<Bound> found = bound_of(*bounds, field.space, plan);
+            if (!found) return;
+            const Bound& bound = *found;
             if (bound.bytes > field.site.most_memory) {
                 ++branch.too_large;
                 return;
@@ -95,6 +100,7 @@ public:
                 above_ = std::min(above_, least);
                 return;
             }
+            if (best_.takes(least) && !field.space.legal(plan)) return;
             best_.add({number, {least, bound.bytes, leaf, branch.field, branch.micro_batch, plan.strategy}});
         });
     }
@@ -102,6 +108,16 @@ public:
     [[nodiscard]] double others() const { return std::min(above_, best_.dropped()); }
 
 private:
+    /// Nothing of a plan that is not legal and has none.
+    static std::optional<Bound> bound_of(Bounds& bounds, const Space& space, const strategies::Plan& plan) {
+        try {
+            return bounds.of(plan);
+        } catch (const Error&) {
+            if (space.legal(plan)) throw;
+            return std::nullopt;
+        }
+    }
+
     std::span<const Field> fields_;
     std::vector<LayerTables>& tables_;
     std::vector<std::unique_ptr<Bounds>> bounds_;

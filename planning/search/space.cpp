@@ -46,8 +46,8 @@ Values those(Values list, const Keep& keep) {
 
 Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0}; }
 
-/// Networks that are divided among data ranks alone.
-bool images(const Plan& plan) { return plan.model.convolves(); }
+/// Networks that are divided among data ranks alone: over images, and Transformer-XL.
+bool data_alone(const Plan& plan) { return plan.model.convolves() || plan.model.family == models::Family::transfo_xl; }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
 /// Of the fullest chunk.
@@ -57,18 +57,23 @@ uint64_t layers_of_chunk(const Plan& plan) {
 }
 
 Values tensors(const Plan& plan, const Room& room) {
-    if (images(plan)) return {1};
+    if (data_alone(plan)) return {1};
     uint64_t common = 0;
     for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn, plan.model.mamba.groups,
                                  plan.model.text.heads, plan.model.text.ffn})
         common = std::gcd(common, width);  // of 0 groups the others'
-    return those(divisors(common), [&](uint64_t t) { return t <= room.gpus; });
+    const strategies::Strategy& s = plan.strategy;
+    const bool all = s.context_exchange == strategies::ContextExchange::a2a,
+               some = s.context_exchange == strategies::ContextExchange::a2a_p2p;
+    const uint64_t sharing = all ? s.context : some ? s.ulysses_degree : 1;  // ranks that exchange heads
+    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads);
+    return those(divisors(common), [&](uint64_t t) { return t <= room.gpus && heads / t % sharing == 0; });
 }
 
 /// The scenario's own, unless others are asked for: each would double the plans, and few sequences are so long.
 Values contexts(const Plan& plan, const Room&) { return {plan.strategy.context}; }
 
-bool stays_whole(const Plan& plan) { return images(plan) || plan.model.two_stacks(); }
+bool stays_whole(const Plan& plan) { return data_alone(plan) || plan.model.two_stacks(); }
 
 /// Equal stages, or a layer less on the first and on the last, which have the embedding and the loss.
 Values embedding_layers(const Plan& plan, const Room& room) { return off_and_on(!stays_whole(plan) && room.gpus > 1); }
@@ -113,6 +118,7 @@ Values micro_batches(const Plan& plan, const Room&) {
     constexpr uint64_t most_tokens = 1U << 26U, most_passes = 1'000'000;  // strategies/plan.cpp
     const uint64_t share = plan.training.global_batch / plan.strategy.data;
     return those(divisors(share), [&](uint64_t b) {
+        if (plan.model.text.layers > 0 && b != share) return false;  // all are compared at once
         return b * (uint64_t{plan.training.seq} + plan.training.decoder_seq) <= most_tokens &&
                share / b * plan.model.layers <= most_passes;
     });
@@ -145,7 +151,7 @@ Values chunks(const Plan& plan, const Room&) {
 }
 
 Values recomputes(const Plan& plan, const Room&) {
-    if (images(plan)) return {static_cast<uint64_t>(Recompute::none)};
+    if (data_alone(plan)) return {static_cast<uint64_t>(Recompute::none)};
     Values list;
     for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full})
         if (mode != Recompute::full || !schedule(plan).splits_backward()) list.push_back(static_cast<uint64_t>(mode));
@@ -211,7 +217,7 @@ Values placements(const Plan& plan, const Room&) {
 
 /// None, and a quarter, half, three quarters and all of the layers of a chunk.
 Values offloaded_layers(const Plan& plan, const Room& room) {
-    if (!room.hosts || images(plan) || plan.model.text.layers > 0 || schedule(plan).splits_backward()) return {0};
+    if (!room.hosts || data_alone(plan) || plan.model.text.layers > 0 || schedule(plan).splits_backward()) return {0};
     constexpr uint64_t parts = 4;
     Values list{0};
     const uint64_t chunk = layers_of_chunk(plan) - (counted_layers(plan) > plan.model.layers ? 1 : 0);  // the first
@@ -225,8 +231,10 @@ Values offloaded_optimizers(const Plan&, const Room&) { return {0}; }
 
 Values shardings(const Plan& plan, const Room&) {
     if (plan.strategy.data * plan.strategy.context == 1) return {static_cast<uint64_t>(Sharding::none)};
+    const bool whole = plan.model.family == models::Family::transfo_xl;  // its weights are not divided
     Values list;
-    for (const strategies::ShardingRow& row : strategies::shardings) list.push_back(static_cast<uint64_t>(row.kind));
+    for (const strategies::ShardingRow& row : strategies::shardings)
+        if (!whole || row.kind != Sharding::zero3) list.push_back(static_cast<uint64_t>(row.kind));
     return list;
 }
 

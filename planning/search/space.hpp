@@ -54,7 +54,10 @@ public:
     void each_prefix(strategies::Plan& plan, std::size_t depth, const std::function<void()>& found) const {
         walk(plan, 0, depth, found);
     }
-    /// Every way to set the rest of them. Plans that it finds are legal.
+    /// Whether a whole plan keeps every rule and finds room. Rows offer what is legal by the rules that decide most;
+    /// who takes a plan further asks for all of them.
+    [[nodiscard]] bool legal(const strategies::Plan& plan) const;
+    /// Every way to set the rest of them.
     template <class Found>
     void each(strategies::Plan& plan, std::size_t from, const Found& found) const {
         walk(plan, from, rows().size(), found);
@@ -73,8 +76,6 @@ private:
             walk(plan, row + 1, end, found);
         }
     }
-    [[nodiscard]] bool legal(const strategies::Plan& plan) const;
-
     Room room_;
     std::vector<Values> given_;                                                       // by row; empty: what it offers
     std::vector<Values (*)(const strategies::Plan& plan, const Room& room)> offers_;  // by row

@@ -156,7 +156,7 @@ scenarios::Scenario Grid::scenario(std::uint64_t point) const {
 scenarios::Scenario Grid::open_scenario(std::uint64_t point, const std::vector<Override>& more) const {
     std::vector<Override> list = changes(point);
     list.insert(list.end(), more.begin(), more.end());
-    return scenarios::load(*document_, file_, list);
+    return scenarios::load_open(*document_, file_, list);
 }
 
 std::string Grid::fingerprint() const {

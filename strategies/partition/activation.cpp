@@ -1,5 +1,8 @@
 // Activation functions, alone or with what a framework runs that does not fuse them.
+#include <fmt/format.h>
+
 #include <stdexcept>
+#include <string_view>
 
 #include "strategies/partition/sharder.hpp"
 
@@ -43,38 +46,63 @@ kernels::Function function_of(const models::Activation& op) {
     throw std::logic_error("no such activation");
 }
 
-/// What a framework runs that does not fuse a bias with the activation behind it. TensorFlow's GELU is
-/// x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their gradients (BERT, modeling.py,
-/// gelu).
-void separate_activation(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows) {
-    const auto [forward, backward] = kernels_of(op);
-    const Cells cells{stream.function_element, rows, op.width};
-    add_casts(stream, piece, cells);
-    add_passes(piece.forward, "bias", cells, 1, 0);
-    if (stream.plan.training.kernel_fusion == KernelFusion::primitives && op.kind == models::ActivationKind::gelu) {
-        add_passes(piece.forward, piece.name, cells, 6, 2);
-        add_passes(piece.backward, piece.name + " backward", cells, 5, 5);
-    } else {
-        piece.forward.push_back({piece.name, cells.by(forward)});
-        piece.backward.push_back({piece.name + " backward", cells.by(backward)});
+/// Kernels of a framework that does not join them, over the activation's result.
+class Separate {
+public:
+    Separate(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t width, bool routed)
+        : stream_(stream), piece_(piece), cells_{stream.function_element, rows, width}, routed_(routed) {}
+
+    void activation(const models::Activation& op, bool biased);
+    void gate();
+
+private:
+    void forward(PointwiseKind kind, const char* what = "") { add(piece_.forward, what, kind); }
+    void backward(PointwiseKind kind, const char* what = "") {
+        add(piece_.backward, fmt::format("{} backward", what), kind);
     }
-    add_casts(stream, piece, cells);
+    void add(std::vector<Work>& list, std::string_view what, PointwiseKind kind) {
+        list.push_back({.name = fmt::format("{}{}", piece_.name, what), .what = cells_.by(kind), .routed = routed_});
+    }
+
+    const LayerStream& stream_;
+    Piece& piece_;
+    Cells cells_;
+    bool routed_;
+};
+
+/// TensorFlow's GELU is x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their
+/// gradients (BERT, modeling.py, gelu). PyTorch's pow(relu(x), 2) is two; its gradient is a power, which of 2 is a
+/// copy, twice it, that times what came, and the ReLU's (FunctionsManual.cpp, pow_backward).
+void Separate::activation(const models::Activation& op, bool biased) {
+    using enum PointwiseKind;
+    const bool primitives = stream_.plan.training.kernel_fusion == KernelFusion::primitives;
+    add_casts(stream_, piece_, cells_);
+    if (biased) piece_.forward.push_back({.name = "bias", .what = cells_.by(scale), .routed = routed_});
+    if (primitives && op.kind == models::ActivationKind::gelu) {
+        add_passes(piece_.forward, piece_.name, cells_, 6, 2);
+        add_passes(piece_.backward, piece_.name + " backward", cells_, 5, 5);
+    } else if (op.kind == models::ActivationKind::squared_relu) {
+        for (const char* what : {" below 0", ""}) forward(scale, what);
+        for (const char* what : {" power", " twice"}) backward(scale, what);
+        backward(PointwiseKind::add);
+        backward(relu_backward, " below 0");
+    } else {
+        const auto [there, back] = kernels_of(op);
+        forward(there);
+        backward(back);
+    }
+    add_casts(stream_, piece_, cells_);
 }
 
 /// A gated activation of PyTorch's operators, silu(a) * b: the function and a product forward, a product for each
 /// factor and the function's gradient backward. What the function left is kept for them.
-void separate_gate(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows,
-                   bool routed) {
-    const Cells cells{stream.function_element, rows, op.width};
-    const auto add = [&](std::vector<Work>& list, const std::string& name, PointwiseKind kind) {
-        list.push_back({.name = name, .what = cells.by(kind), .routed = routed});
-    };
-    add(piece.forward, piece.name, PointwiseKind::scale);
-    add(piece.forward, piece.name + " gate", PointwiseKind::add);
-    add(piece.backward, piece.name + " gate backward", PointwiseKind::add);
-    add(piece.backward, piece.name + " gate backward", PointwiseKind::add);
-    add(piece.backward, piece.name + " backward", PointwiseKind::add);
-    piece.saved_bytes += rows * op.width * kernels::size_of(stream.function_element);
+void Separate::gate() {
+    using enum PointwiseKind;
+    forward(scale);
+    forward(PointwiseKind::add, " gate");
+    for (int factor = 0; factor < 2; ++factor) backward(PointwiseKind::add, " gate");
+    backward(PointwiseKind::add);
+    piece_.saved_bytes += cells_.rows * cells_.cols * kernels::size_of(cells_.element);
 }
 
 /// The input of a SwiGLU is kept in fp8 (SwiGLUFunction, fp8_input_store): three bytes an element to it, and back
@@ -103,11 +131,15 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
     Launch launch;
     launch.settings.function = function_of(op);
     View bias = stream.late_bias;
-    if (!bias.given() && !relu) bias = {stream.flow.table(Table::zeros, stream.format(), op.width)};
+    const bool given = bias.given();
+    if (!given && !relu) bias = {stream.flow.table(Table::zeros, stream.format(), op.width)};
     stream.late_bias = {};
     stream.value = y.value;
-    if (stream.plan.training.kernel_fusion != KernelFusion::full)
-        return op.gated ? separate_gate(stream, piece, op, rows, routed) : separate_activation(stream, piece, op, rows);
+    const bool operators = stream.plan.training.kernel_fusion != KernelFusion::full;
+    if (operators || !stream.plan.training.bias_activation_fusion) {
+        Separate separate(stream, piece, rows, op.width, routed);
+        return op.gated ? separate.gate() : separate.activation(op, operators || given);
+    }
     const auto [forward, backward] = kernels_of(op);
     const Cells cells{stream.function_element, rows, op.width};
     Work there{.name = piece.name, .what = cells.by(forward), .routed = routed};

@@ -1,6 +1,8 @@
 // orrery diff: what differs between two predictions, in what was asked and in the answers.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/process.hpp"
@@ -51,6 +53,15 @@ TEST(Diff, RefusesWhatIsNoPrediction) {
     EXPECT_EQ(scenario.exit, 2);
     EXPECT_NE(scenario.err.find("is missing"), std::string::npos) << scenario.err;
     EXPECT_EQ(orrery({"diff", file, folder / "none.json"}).exit, 2);
+    for (const auto& [key, value] :
+         {std::pair<const char*, nlohmann::json>{"step_time_s", nullptr}, {"schema_version", 99}}) {
+        auto other = nlohmann::json::parse(content_of(file));
+        other[key] = value;
+        std::ofstream(folder / "other.json") << other;
+        const Result refused = orrery({"diff", file, folder / "other.json"});
+        EXPECT_EQ(refused.exit, 2) << key;
+        EXPECT_NE(refused.err.find(fmt::format("/{}", key)), std::string::npos) << refused.err;
+    }
     EXPECT_EQ(orrery({"diff", file, file, "--json", file}).exit, 2) << "an output that is an input";
 }
 

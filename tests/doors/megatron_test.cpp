@@ -227,6 +227,19 @@ TEST(Megatron, ReadsLatentAttention) {
     EXPECT_EQ(at(read, "/model/v_head_dim"), 128);
 }
 
+/// Each flag is of one activation, and says nothing of the other.
+TEST(Megatron, ReadsActivations) {
+    const char* const key = "/training/bias_activation_fusion";
+    EXPECT_EQ(at(with(""), key), nullptr);
+    EXPECT_EQ(at(with("--no-bias-gelu-fusion"), key), false);
+    EXPECT_EQ(at(with("--no-bias-swiglu-fusion"), key), nullptr);
+    EXPECT_EQ(at(with("--swiglu --no-bias-swiglu-fusion"), key), false);
+    EXPECT_EQ(at(with("--swiglu --no-bias-gelu-fusion"), key), nullptr);
+    const Imported squared = with("--squared-relu");
+    EXPECT_EQ(at(squared, "/model/hidden_act"), "relu2") << refusals(squared);
+    EXPECT_EQ(at(squared, key), nullptr) << "which is compiled";
+}
+
 TEST(Megatron, ReadsWindows) {
     const Imported read = with("--window-size 127,0 --window-attn-skip-freq 2");
     EXPECT_EQ(at(read, "/model/sliding_window"), 128) << refusals(read);

@@ -65,6 +65,13 @@ TEST(NeMo, ReadsLlamasWords) {
     EXPECT_EQ(at(job, "/training/precision"), "fp8");
 }
 
+TEST(NeMo, ReadsASquaredRelu) {
+    const Imported job = read(small + "  activation: squared-relu\n  bias: false\n");
+    EXPECT_EQ(at(job, "/model/hidden_act"), "relu2") << refusals(job);
+    EXPECT_EQ(at(job, "/model/swiglu"), false);
+    EXPECT_EQ(at(job, "/training/bias_activation_fusion"), false) << "which is PyTorch's operators there";
+}
+
 /// Where sequences are packed the file does not say of what.
 TEST(NeMo, SaysThatPackedDocumentsAreTimedAsWholeSequences) {
     const Imported packed = read(small + "  data: {train_ds: {packed_sequence: true}}\n");

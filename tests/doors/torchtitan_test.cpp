@@ -33,6 +33,15 @@ TEST(TorchTitan, ReadsTheExample) {
     EXPECT_EQ(at(job, "/training/kernel_fusion"), "full");
 }
 
+TEST(TorchTitan, ReadsWhatPyTorchRuns) {
+    const auto with = [](const char* mode) {
+        return read(llama + "[activation_checkpoint]\nmode = \"" + mode + "\"\n");
+    };
+    EXPECT_EQ(at(with("full"), "/strategy/recompute_early_stop"), true) << refusals(with("full"));
+    EXPECT_EQ(at(with("none"), "/strategy/recompute_early_stop"), nullptr);
+    EXPECT_EQ(at(with("none"), "/training/attention_kernel"), "cudnn");
+}
+
 TEST(TorchTitan, TakesALocalBatchFromEveryRank) {
     const Imported job = read(llama + "[parallelism]\ndata_parallel_shard_degree = -1\n");
     ASSERT_FALSE(job.refused()) << refusals(job);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/error.hpp"
@@ -160,6 +161,53 @@ TEST(Search, SettingsOfAPlanMakeItsScenario) {
     for (const FoundPlan& plan : search(question, sim::profiles(), none).best) {
         const scenarios::Scenario scenario = scenarios::load(small.file(), settings(question, plan));
         EXPECT_EQ(evaluate(scenario, sim::profiles()), plan.outcome);
+    }
+}
+
+/// Rows that nobody held: whatever they offer, what is found can be simulated as it is printed.
+TEST(Search, WhatIsFoundIsAScenario) {
+    using nlohmann::json;
+    const auto document = [](json model, json cluster, json strategy, json training) {
+        return json{{"model", std::move(model)},
+                    {"cluster", std::move(cluster)},
+                    {"strategy", std::move(strategy)},
+                    {"training", std::move(training)}};
+    };
+    const json one_node{{"preset", "dgx-h100"}, {"nodes", 1}};
+    const json by_heads{{"context", 2}, {"cp_comm_type", "a2a"}};
+    const std::vector<std::pair<const char*, json>> questions{
+        {"heads that context ranks exchange as well",
+         document({{"name", "llama3-8b"}}, one_node, by_heads,
+                  {{"seq_length", 4096}, {"micro_batch_size", 1}, {"global_batch_size", 8}, {"precision", "bf16"}})},
+        {"a model on data ranks alone",
+         document({{"name", "transformer-xl-base"}}, {{"preset", "dgx-a100"}, {"nodes", 1}}, json::object(),
+                  {{"seq_length", 192},
+                   {"micro_batch_size", 8},
+                   {"global_batch_size", 64},
+                   {"precision", "fp16"},
+                   {"fused_attention", false}})},
+        {"pairs that are compared all at once", document({{"name", "clip-vit-l14"}}, one_node, json::object(),
+                                                         {{"seq_length", 257},
+                                                          {"decoder_seq", 77},
+                                                          {"micro_batch_size", 64},
+                                                          {"global_batch_size", 512},
+                                                          {"precision", "bf16"}})},
+        {"more micro-batches of one sequence than a step may have",
+         document(
+             {{"name", "llama3-8b"}}, one_node, json::object(),
+             {{"seq_length", 2048}, {"micro_batch_size", 64}, {"global_batch_size", 65536}, {"precision", "bf16"}})}};
+    const TemporaryFolder folder("search");
+    const std::string file = (folder.path() / "scenario.json").string();
+    for (const auto& [what, asked] : questions) {
+        SCOPED_TRACE(what);
+        replace_file(file, asked.dump());
+        const SearchQuestion question{
+            .sites = Grid(file, {}, {}), .given = {}, .objective = Objective::step, .top = 2, .idle = 0};
+        Journal none("", {}, Journal::Start::go_on);
+        const SearchResult result = search(question, sim::profiles(), none, {.threads = 2});
+        ASSERT_FALSE(result.best.empty());
+        for (const FoundPlan& plan : result.best)
+            EXPECT_EQ(evaluate(scenarios::load(file, settings(question, plan)), sim::profiles()), plan.outcome);
     }
 }
 

@@ -68,8 +68,9 @@ private:
         return std::string(key.name) + "=" + value.dump();
     }
     /// Of several names of one value the first is written.
+    inline static const std::set<std::string_view> aliases{"nvfp4", "pytorch", "deepspeed", "jax"};
     void require(const std::string& what, const documents::Word& word, std::set<std::string>& list) const {
-        if (!said_.contains(what) && word.name != "nvfp4") list.insert(what);
+        if (!said_.contains(what) && !aliases.contains(word.name)) list.insert(what);
     }
 
     std::span<const documents::Field<Section>> fields_;

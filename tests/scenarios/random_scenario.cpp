@@ -377,6 +377,21 @@ void draw_tensor_grid(Dice& dice, const Shape& shape, json& scenario) {
         training[key] = training[key].get<std::uint32_t>() * rows;
 }
 
+/// What trainers on PyTorch do otherwise: each in one scenario of four that it goes with.
+void draw_eager(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    json& training = scenario["training"];
+    const bool masters = dice.between(0, 3) != 0, joined = dice.between(0, 3) != 0, early = dice.between(0, 3) == 0;
+    const bool adam = training.value("optimizer", "adam") == "adam" && training.value("fused_optimizer", true);
+    const bool elsewhere = strategy.value("optimizer_cpu_offload", false) || strategy.contains("offload_param_device");
+    const bool in_16_bits = training["precision"] == "bf16" || training["precision"] == "fp16";
+    if (!masters && in_16_bits && adam && !elsewhere && strategy.value("compression", "none") != "onebit-adam")
+        training["master_weights"] = false;
+    if (!joined && !training.value("activation_func_fp8_input_store", false))
+        training["bias_activation_fusion"] = false;
+    if (early && strategy["recompute"] == "full") strategy["recompute_early_stop"] = true;
+}
+
 }  // namespace
 
 json random_scenario(std::mt19937_64& random) {
@@ -408,6 +423,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_offloaded_states(dice, scenario);
     draw_replica_counts(dice, scenario);
     draw_tensor_grid(dice, shape, scenario);
+    draw_eager(dice, scenario);
     return scenario;
 }
 

@@ -19,6 +19,17 @@ TEST(Bottleneck, IsTheLargestPart) {
     EXPECT_EQ(named({.gemm = 96, .memory_bound = 4}), "matrix products 96%");
 }
 
+/// What tensor and context ranks exchange is one part: the ranks that there are name it.
+TEST(Bottleneck, IsOfContextRanksWhereThereAreNoOthers) {
+    scenarios::Scenario scenario;
+    const Breakdown stage{.gemm = 60, .tensor_comm = 40};
+    EXPECT_EQ(named(stage, scenario), "tensor-parallel communication 40%, after GEMM 60%");
+    scenario.plan.strategy.context = 4;
+    EXPECT_EQ(named(stage, scenario), "context-parallel communication 40%, after GEMM 60%");
+    scenario.plan.strategy.tensor = 2;
+    EXPECT_EQ(named(stage, scenario), "tensor- and context-parallel communication 40%, after GEMM 60%");
+}
+
 TEST(Bottleneck, NamesAStragglerFirst) {
     const Breakdown stage{.gemm = 60, .memory_bound = 15, .bubble = 25};
     scenarios::Scenario scenario;

@@ -94,6 +94,29 @@ TEST(KernelFusion, AGateOfOperatorsPassesOverItsWidthAgain) {
     EXPECT_EQ(operators.saved_bytes() - full.saved_bytes(), static_cast<std::uint64_t>(2 * elements));
 }
 
+/// pow(relu(x), 2) in 16 bits: 4 and 4 bytes forward; backward a copy and a product with 2, 4 each, and two of two
+/// tensors, 6 each; where one kernel moves 4 and 6. A bias is a pass more, forward.
+TEST(KernelFusion, ASquaredReluOfOperatorsPassesOverItsWidthAgain) {
+    for (const bool biased : {false, true}) {
+        Plan plan = tiny_plan();
+        plan.model.activation = models::ActivationKind::squared_relu;
+        plan.model.linear_bias = biased;
+        const double elements = static_cast<double>(plan.training.micro_batch) * plan.training.seq * plan.model.ffn;
+        const auto of_element = [&](bool fused) {
+            plan.training.bias_activation_fusion = fused;
+            EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+            const ShardedLayer all = shard(models::build(plan.model).layer("block"), plan);
+            ShardedLayer only;
+            std::ranges::copy_if(all.pieces, std::back_inserter(only.pieces),
+                                 [](const Piece& piece) { return piece.name == "squared relu"; });
+            EXPECT_EQ(only.pieces.size(), 1U);
+            return memory_bound_bytes(only) / elements;
+        };
+        EXPECT_NEAR(of_element(true), 4 + 6, 0.1);
+        EXPECT_NEAR(of_element(false), 8 + 20 + (biased ? 4 : 0), 0.1);
+    }
+}
+
 /// Megatron-LM's cross_entropy.py: 6 bytes of a cast, 4 + 8 + 8 + 4 + 8 forward, 8 + 6 backward for each logit; joined
 /// 12 of casts and 8 each way. What is a number a token comes to nothing beside them.
 TEST(KernelFusion, ALossOfOperatorsPassesOverItsLogitsAgain) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "kernels/kernel.hpp"
 #include "strategies/build.hpp"
@@ -22,22 +23,31 @@ Plan trained_by(Optimizer optimizer, bool fused = true) {
     return plan;
 }
 
-/// Bytes that the first stage's optimizer moves for each parameter, beside what makes gradients fp32.
-double bytes_a_parameter(const Plan& plan) {
-    const StepProgram step = build(plan);
-    EXPECT_EQ(verify(step), std::vector<std::string>{});
-    double bytes = 0, parameters = 0;
+struct Moved {
+    double bytes = 0;       ///< beside what makes gradients fp32
+    double parameters = 0;  ///< of which this makes them so
+};
+
+/// By the first stage's optimizer.
+Moved moved(const StepProgram& step) {
+    Moved sum;
     for (const Op& op : step.programs[0].ops) {
         const auto* compute = std::get_if<Compute>(&op.what);
         if (compute == nullptr || op.label.phase != Phase::optimizer) continue;
         const auto& kernel = std::get<kernels::Pointwise>(step.kernels[compute->kernel]);
         const std::string& name = step.names[op.label.name];
         if (name == "gradient scaling" || name == "gradients to fp32")
-            parameters = static_cast<double>(kernel.rows * kernel.cols);
+            sum.parameters = static_cast<double>(kernel.rows * kernel.cols);
         else
-            bytes += kernels::bytes(kernel);
+            sum.bytes += kernels::bytes(kernel);
     }
-    return bytes / parameters;
+    return sum;
+}
+
+double bytes_a_parameter(const Plan& plan) {
+    const StepProgram step = build(plan);
+    EXPECT_EQ(verify(step), std::vector<std::string>{});
+    return moved(step).bytes / moved(step).parameters;
 }
 
 std::ptrdiff_t operations(const StepProgram& step, std::string_view name) {
@@ -75,6 +85,56 @@ TEST(Optimizers, KeepTheirMoments) {
         EXPECT_EQ(kept(optimizer, Dtype::fp32), moments);
         EXPECT_EQ(kept(optimizer, Dtype::bf16), moments + 4) << "and the masters";
     }
+}
+
+/// torch.optim over bf16 parameters: its states are like them (adamw.py), and nothing is copied to fp32 or back.
+TEST(Optimizers, WithoutMastersWorkInTheWeightsFormat) {
+    const auto state = [](Optimizer optimizer, Dtype compute) {
+        return state_bytes({.precision = {compute, Dtype::bf16}, .master_weights = false, .optimizer = optimizer});
+    };
+    const StateBytes adam = state(Optimizer::adam, Dtype::bf16);
+    EXPECT_EQ(adam.weight + adam.gradient + adam.optimizer + adam.gradient_copy, 8U);
+    EXPECT_EQ(state(Optimizer::sgd, Dtype::bf16).optimizer, 0U);
+    EXPECT_EQ(state(Optimizer::adam8bit, Dtype::fp16).optimizer, 2U) << "whose moments are bytes anyway";
+    for (const auto& [optimizer, fused, bytes] : {std::tuple{Optimizer::adam, true, 7 * 2.0},
+                                                  {Optimizer::adam, false, 20 * 2.0},
+                                                  {Optimizer::lion, true, 5 * 2.0},
+                                                  {Optimizer::adam8bit, false, 3 * 2 + 4.0}}) {
+        Plan plan = trained_by(optimizer, fused);
+        plan.training.precision = {Dtype::bf16, Dtype::bf16};
+        const Moved with = moved(build(plan));
+        plan.training.master_weights = false;
+        const StepProgram pure = build(plan);
+        EXPECT_EQ(verify(pure), std::vector<std::string>{});
+        EXPECT_EQ(operations(pure, "gradients to fp32") + operations(pure, "weights to 16 bits"), 0);
+        EXPECT_NEAR(moved(pure).bytes / with.parameters, bytes, 0.01);
+        EXPECT_LT(moved(pure).bytes, with.bytes);
+    }
+}
+
+TEST(Optimizers, MastersAreMissedWhereTheyAreNeeded) {
+    const auto refused = [](const auto& change) {
+        Plan plan = tiny_plan(1, 1, 2);
+        plan.training.precision = {Dtype::bf16, Dtype::bf16};
+        plan.training.master_weights = false;
+        change(plan);
+        return refused_at(plan);
+    };
+    const char* const key = "/training/master_weights";
+    EXPECT_EQ(refused([](Plan&) {}), "accepted");
+    EXPECT_EQ(refused([](Plan& p) { p.training.precision = {Dtype::fp32, Dtype::fp32}; }), key);
+    EXPECT_EQ(refused([](Plan& p) { p.training.optimizer = Optimizer::muon; }), key);
+    EXPECT_EQ(refused([](Plan& p) {
+                  p.strategy.sharding = Sharding::zero1;
+                  p.strategy.optimizer_cpu_offload = true;
+              }),
+              key);
+    EXPECT_EQ(refused([](Plan& p) { p.strategy.compression = Compression::onebit_adam; }), key);
+    EXPECT_EQ(refused([](Plan& p) {
+                  p.training.precision.compute = Dtype::fp8;
+                  p.training.fp8_param_gather = true;
+              }),
+              key);
 }
 
 /// Words and positions, 12 tensors of each of four layers, the last norm's two: 52; four kernels are one dispatch.

@@ -1,6 +1,7 @@
 // Selective recomputation by modules: what runs again, what is not kept, and what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -67,6 +68,50 @@ TEST(RecomputeModules, RunTheirOwnPiecesAgain) {
     for (const char* name : {"router", "experts up", "experts down", "up", "down"})
         EXPECT_EQ(experts.count(name), 1U) << name;
     EXPECT_EQ(experts.count("mlp_norm"), 0U);
+}
+
+/// PyTorch raises where the last product's input is saved again: neither it nor its sum over ranks runs. Where hidden
+/// states are dropped behind it, the mask is what is saved last.
+TEST(RecomputeEarlyStop, LeavesOutTheLastProductAlone) {
+    const auto again = [](const Plan& plan, bool early) {
+        StepProgram step;
+        Intern intern(step);
+        const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan);
+        const LayerBlocks blocks = add_blocks(step, intern, layer, {Recompute::full, Module::core_attn, early});
+        std::map<std::string, int> names;
+        for (const Op& op : step.blocks[blocks.backward].ops)
+            if (op.label.phase == Phase::recompute) ++names[step.names[op.label.name]];
+        return names;
+    };
+    Plan plan = tiny_plan(2, 1);
+    plan.model.dropout = 0;
+    std::map<std::string, int> all = again(plan, false), early = again(plan, true);
+    EXPECT_EQ(all.at("down"), 1);
+    EXPECT_EQ(early.count("down") + early.count("down reduce"), 0U);
+    for (const char* name : {"qkv", "projection", "projection reduce", "up", "gelu"})
+        EXPECT_EQ(early.at(name), all.at(name)) << name;
+    EXPECT_GE(all.size(), early.size() + 2);
+    plan.model.dropout = 0.1;
+    EXPECT_EQ(again(plan, true), again(plan, false));
+}
+
+TEST(RecomputeEarlyStop, ProgramsHoldTogetherAndRunLessAgain) {
+    for (const bool experts : {false, true}) {
+        Plan plan = experts ? latent_plan() : tiny_plan(2, 2, 1);
+        plan.strategy.recompute = Recompute::full;
+        plan.model.dropout = 0;
+        const auto again = [&](bool early) {
+            plan.strategy.recompute_early_stop = early;
+            const StepProgram step = build(plan);
+            EXPECT_EQ(verify(step), std::vector<std::string>{});
+            std::ptrdiff_t ops = 0;
+            for (const Program& block : step.blocks)
+                ops += std::ranges::count(block.ops, Phase::recompute, [](const Op& op) { return op.label.phase; });
+            return ops;
+        };
+        EXPECT_GT(again(true), 0);
+        EXPECT_LT(again(true), again(false));
+    }
 }
 
 /// A norm's output goes: the inputs of the linear layers behind it. An activation's: the input of the second product.

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "tests/validate/sample.hpp"
+#include "validate/map_row.hpp"
+#include "validate/rows.hpp"
 
 namespace orrery::validate {
 
@@ -139,6 +141,43 @@ TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
     EXPECT_TRUE(fused({{"framework", "PyTorch"}, {"rms_norm_kernel", "fused"}}));
     // Other norms have no such choice.
     EXPECT_TRUE(training({{"switches", {{"framework", "PyTorch"}}}}).fused_rms_norm);
+}
+
+/// NeMo's squared ReLU is two operators of PyTorch; a flag takes a GELU or a SwiGLU apart.
+TEST(MapTraining, ActivationsAreOneKernelWhereTheSoftwareHasOne) {
+    const auto fused = [](const json& patch) { return training(patch).bias_activation_fusion; };
+    const json nemotron = {{"model", {{"name", "nemotron4-15b"}, {"gated", false}}}};
+    EXPECT_FALSE(fused(with(nemotron, {{"switches", {{"framework", "NeMo"}}}})));
+    EXPECT_TRUE(fused(with(nemotron, {{"switches", {{"framework", "Megatron-LM"}}}})));
+    EXPECT_TRUE(fused({}));
+    EXPECT_FALSE(fused({{"switches", {{"no-bias-gelu-fusion", true}}}}));
+    EXPECT_TRUE(fused({{"switches", {{"no-bias-swiglu-fusion", true}}}}));
+}
+
+/// What the launch script and the recipe behind it set of two models of NeMo 2, whose tables have no columns for it.
+TEST(MapTraining, RowsOfDgxcBenchmarkingAreTheirLaunches) {
+    std::size_t latent = 0, hybrid = 0;
+    for (const Row& row : load_rows("scenarios/validation/nvidia_dgxc_benchmarking.json").rows) {
+        const bool deepseek = row.id().find("/deepseek_v3/") != std::string::npos;
+        if (!deepseek && row.id().find("/nemotronh/") == std::string::npos) continue;
+        const strategies::Plan plan = map_row(row, [](const std::string&) { return true; }).plan;
+        EXPECT_FALSE(plan.strategy.tensor_comm_overlap) << row.id();
+        if (!deepseek) {
+            EXPECT_FALSE(plan.strategy.overlap_param_gather || plan.training.bias_activation_fusion) << row.id();
+            ++hybrid;
+            continue;
+        }
+        ++latent;
+        const bool blackwell = row.words("gpu") == "gb200";
+        EXPECT_EQ(plan.training.fused_attention, !blackwell) << row.id();
+        EXPECT_EQ(plan.model.further_tokens, 1U);
+        EXPECT_EQ(plan.strategy.dispatcher, strategies::Dispatcher::alltoall);
+        EXPECT_TRUE(plan.training.pad_to_capacity && !plan.training.cuda_graph);
+        EXPECT_EQ(plan.strategy.first_stage_layers, plan.strategy.last_stage_layers + 1);
+        EXPECT_EQ(plan.strategy.recompute_modules, blackwell ? "core_attn" : "mla_up_proj");
+    }
+    EXPECT_EQ(latent, 5U);
+    EXPECT_EQ(hybrid, 7U);
 }
 
 TEST(MapTraining, TheHostRunsTheFrameworksCode) {
