@@ -9,6 +9,7 @@
 #include "strategies/liveness.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/ownership.hpp"
+#include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
 
