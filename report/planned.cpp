@@ -31,16 +31,33 @@ std::vector<std::string> outcome_names() {
     return names;
 }
 
+namespace {
+
+/// Not a scale factor that nobody asked for, nor the days of a training whose tokens nobody stated.
+bool is_known(const Outcome& outcome, const OutcomeField& field) {
+    const auto* const number = std::get_if<double Outcome::*>(&field.member);
+    const bool on_request =
+        number != nullptr && (*number == &Outcome::scale_factor || *number == &Outcome::training_time_s);
+    return !on_request || outcome.*(*number) > 0;
+}
+
+}  // namespace
+
 std::vector<std::string> outcome_values(const Outcome& outcome) {
     std::vector<std::string> values;
-    for (const OutcomeField& field : planning::outcome_fields())
-        std::visit([&](auto member) { values.push_back(fmt::format("{}", outcome.*member)); }, field.member);
+    for (const OutcomeField& field : planning::outcome_fields()) {
+        values.emplace_back();
+        if (is_known(outcome, field))
+            std::visit([&](auto member) { values.back() = fmt::format("{}", outcome.*member); }, field.member);
+    }
     return values;
 }
 
 void add_outcome(const Outcome& outcome, nlohmann::ordered_json& object) {
-    for (const OutcomeField& field : planning::outcome_fields())
-        std::visit([&](auto member) { object[std::string(field.name)] = outcome.*member; }, field.member);
+    for (const OutcomeField& field : planning::outcome_fields()) {
+        nlohmann::ordered_json& value = object[std::string(field.name)] = nullptr;
+        if (is_known(outcome, field)) std::visit([&](auto member) { value = outcome.*member; }, field.member);
+    }
 }
 
 }  // namespace orrery::report

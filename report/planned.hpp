@@ -14,11 +14,12 @@ namespace orrery::report {
 std::vector<Table::Column> outcome_columns();
 std::vector<std::string> outcome_cells(const planning::Outcome& outcome);
 
-/// The names of an outcome's fields and its values, numbers to the last bit.
+/// The names of an outcome's fields and its values, numbers to the last bit; "" for a scale factor that nobody asked
+/// for, and for the time of a training whose tokens nobody stated.
 std::vector<std::string> outcome_names();
 std::vector<std::string> outcome_values(const planning::Outcome& outcome);
 
-/// Adds an outcome's fields to an object.
+/// Adds an outcome's fields to an object, null where outcome_values() has nothing.
 void add_outcome(const planning::Outcome& outcome, nlohmann::ordered_json& object);
 
 }  // namespace orrery::report

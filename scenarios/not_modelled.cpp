@@ -84,6 +84,7 @@ constexpr std::array table{
     NotModelled{training, "gradient_accumulation_steps", "", "micro-batches of a step follow from its batch",
                 "\"global_batch_size\": micro_batch_size x data ranks x steps"},
     NotModelled{training, "gradient_checkpointing", "", again, again_instead},
+    NotModelled{training, "activation_checkpointing", "", again, again_instead},
     NotModelled{strategy, "gradient_checkpointing", "", again, again_instead},
     NotModelled{strategy, "activation_checkpointing", "", again, again_instead},
     NotModelled{training, "precision", "mxfp8", "block scales are a recipe of fp8 here",

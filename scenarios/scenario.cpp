@@ -96,16 +96,17 @@ strategies::Strategy read_strategy(const Reader& reader) {
 }
 
 /// Megatron-LM reduces gradients in the parameters' format, except that bf16 (and fp8, whose parameters are bf16)
-/// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py).
-Dtype usual_grad_reduce(Dtype compute) { return compute == Dtype::fp16 ? Dtype::fp16 : Dtype::fp32; }
+/// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py). PyTorch's have their parameters'.
+Dtype usual_grad_reduce(const strategies::Training& of) {
+    return of.precision.compute == Dtype::fp16 ? Dtype::fp16 : of.master_weights ? Dtype::fp32 : Dtype::bf16;
+}
 
 /// Transformer-XL's scores of distances are shifted between products: no fused attention knows them.
 strategies::Training read_training(const Reader& reader, const models::ModelSpec& model) {
     strategies::Training training;
     training.fused_attention = model.family != models::Family::transfo_xl;
     documents::read_fields(reader, strategies::training_fields(), training);
-    if (!reader.has("grad_reduce_precision"))
-        training.precision.grad_reduce = usual_grad_reduce(training.precision.compute);
+    if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
     return training;
 }
 
@@ -310,7 +311,6 @@ Scenario read_whole(const Sections& sections, bool batch_divided) {
 }
 
 Scenario read(const Sections& sections) { return read_whole(sections, true); }
-Scenario read_open(const Sections& sections) { return read_whole(sections, false); }
 
 /// A job beside others: only what is its own.
 Scenario read_on(const Sections& sections, const topology::ClusterSpec& spec, std::uint32_t gpus) {
@@ -409,7 +409,7 @@ Scenario load(const nlohmann::json& written, const std::filesystem::path& file,
 
 Scenario load_open(const nlohmann::json& written, const std::filesystem::path& file,
                    const std::vector<Override>& overrides) {
-    return load_by(read_open, written, file, overrides);
+    return load_by([](const Sections& open) { return read_whole(open, false); }, written, file, overrides);
 }
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {

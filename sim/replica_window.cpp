@@ -169,7 +169,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
         job.links = links.rates();
         job.push_bytes = parameters * state.gradient;
         job.pull_bytes = parameters * state.weight;
-        const double kept = strategies::saved_bytes(plan.training);
+        const double kept = strategies::checkpoint_bytes(plan.training);
         job.server_bytes = (parameters * kept + job.push_bytes + job.pull_bytes) / links.servers();
     } else if (options.averages()) {
         const auto apart = run(that_averages(strategies::first_replicas(plan, 1))), averaged = run(that_averages(plan));

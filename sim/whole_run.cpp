@@ -70,10 +70,10 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
     job.node_tokens = of_replica * readers.most();
 }
 
-/// fp32 masters and moments, and beside masters the 16-bit weights. What is gathered, cast or copied from these is
-/// not saved.
+/// What the optimizer updates, with its moments, and beside fp32 masters the 16-bit weights. What is gathered, cast or
+/// copied from these is not saved.
 void add_bytes(const strategies::Plan& plan, const strategies::StepProgram& step, Job& job) {
-    const double masters = strategies::saved_bytes(plan.training);
+    const double masters = strategies::checkpoint_bytes(plan.training);
     constexpr double narrow = 2;
     const bool narrow_weights = plan.training.master_weights && strategies::state_bytes(plan.training).weight < 4;
     job.parameters = static_cast<double>(models::parameters(models::build(plan.model)));

@@ -78,7 +78,9 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
         std::vector<BufferId> ends{working};
         if (brought[i] != kept) ends.push_back(brought[i]);
         begins.push_back(working);
-        writer.piece(works, Phase::backward, std::exchange(begins, {}), ends, i == last);
+        const std::vector<BufferId> begun = works.empty() ? std::vector{working} : std::exchange(begins, {});
+        if (works.empty()) begins.pop_back();
+        writer.piece(works, Phase::backward, begun, ends, i == last);
     }
     return std::move(writer).ops();
 }

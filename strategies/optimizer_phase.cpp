@@ -27,6 +27,11 @@ AxisSet agree_on_gradients(const Plan& plan) {
     return schedule_of(plan.strategy.schedule).asynchronous ? all.without(Axis::pipeline) : all;
 }
 
+/// What the optimizer finds gradients in: as they were summed where it makes no fp32 of them.
+Dtype clipped_format(const Training& training) {
+    return training.master_weights ? Dtype::fp32 : training.precision.grad_reduce;
+}
+
 /// Megatron-LM's count_zeros_fp32 (core/optimizer/clip_grads.py), of each parameter that this rank updates. Its four
 /// kernels (what is not zero, their number, that of zeros, the sum) cost the host what one of a layer's does: 6.4 us of
 /// Python against 22.4 (tools/host_overhead.py), and 4 launches against 1.6. All take as long as one of the mean size;
@@ -37,7 +42,7 @@ void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Upda
     if (tensors == 0) return;  // a bound's stage has counted none
     const std::uint64_t each = (owned + tensors - 1) / tensors;
     for (std::uint64_t i = 0; i < tensors; ++i)
-        out.kernel("count zeros", PointwiseKind::sum_of_squares, Dtype::fp32, each, {});
+        out.kernel("count zeros", PointwiseKind::sum_of_squares, clipped_format(plan.training), each, {});
     out.agree("zeros in gradients", agree_on_gradients(plan), {});
 }
 
@@ -56,11 +61,6 @@ bool adam_scales(const Plan& plan) {
 std::optional<double> scale_in_adam(const Plan& plan) {
     const bool narrow = kernels::size_of(plan.training.precision.grad_reduce) == 2;
     return adam_scales(plan) && !narrow ? std::optional(mean_of_micro_batches(plan)) : std::nullopt;
-}
-
-/// What the optimizer finds gradients in: as they were summed where it makes no fp32 of them.
-Dtype clipped_format(const Training& training) {
-    return training.master_weights ? Dtype::fp32 : training.precision.grad_reduce;
 }
 
 /// Of what the host updates, as it was summed, and of what the device does, which is scaled already or by Adam.
@@ -262,7 +262,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     if (copied)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
                    {.operands = {updated_here(State::gradients), main}, .settings = scaling}, gradients, copies);
-    else if (!in_adam && plan.training.master_weights)  // else PyTorch scales the loss
+    else if (!in_adam && plan.training.master_weights)  // without them it is the loss that is divided
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = scaling}, gradients);
     if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);

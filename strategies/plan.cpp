@@ -266,6 +266,17 @@ void check_modules(const Strategy& strategy) {
             "leave it out, or take another schedule", Source::not_modelled);
 }
 
+/// What a function of an engine keeps for its backward is known once it has run.
+void check_early_stop(const Plan& plan) {
+    if (!plan.strategy.recompute_early_stop) return;
+    const bool engine = plan.training.software == hardware::Software::transformer_engine;
+    if (engine || is_narrow(plan.training.precision.compute))
+        refuse("/strategy/recompute_early_stop",
+               fmt::format("true, but {} are functions of their own, which run to their end",
+                           engine ? "Transformer Engine's products" : "narrow products with their casts"),
+               "set it to false", Source::origin_of_key);
+}
+
 void check_passes(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     const auto [fewest, most] = chunk_sizes(plan);
@@ -275,6 +286,7 @@ void check_passes(const Plan& plan) {
                "set recompute to \"full\", or leave recompute_num_layers out", Source::megatron_config);
     }
     check_modules(strategy);
+    check_early_stop(plan);
     check_checkpoint_boundary(strategy);
     if (strategy.recompute_num_layers > most) {
         refuse("/strategy/recompute_num_layers",

@@ -24,7 +24,7 @@ struct Reruns {
 
 /// How many pieces of a layer run again before nothing is left that its backward needs of it: what a piece takes is
 /// there once those before it ran (PyTorch, torch/utils/checkpoint.py, _StopRecomputationError, raised where the last
-/// tensor that was saved is saved again, which for a product's input is before the product).
+/// tensor that was saved is saved again: of PyTorch's own operators before they run).
 std::size_t pieces_needed(const ShardedLayer& layer);
 
 /// Of these modules, those that the layer has. A module whose pieces stand apart runs again as often.

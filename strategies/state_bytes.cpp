@@ -26,7 +26,7 @@ std::uint32_t moment_bytes(const Training& training) {
     return row.narrow_moments ? row.moments : row.moments * kernels::size_of(updated_format(training)) / 4;
 }
 
-std::uint32_t saved_bytes(const Training& training) {
+std::uint32_t checkpoint_bytes(const Training& training) {
     return kernels::size_of(updated_format(training)) + moment_bytes(training);
 }
 

@@ -23,9 +23,10 @@ StateBytes state_bytes(const Training& training);
 
 /// What the optimizer updates, and keeps its moments in: fp32, or the weights' format where there are no masters.
 kernels::Dtype updated_format(const Training& training);
-/// Bytes a parameter of the optimizer's moments, and of these with what it updates.
+/// Bytes a parameter of the optimizer's moments.
 std::uint32_t moment_bytes(const Training& training);
-std::uint32_t saved_bytes(const Training& training);
+/// Of these and of what it updates.
+std::uint32_t checkpoint_bytes(const Training& training);
 
 /// Orrery's own runtime takes memory for those copies once and keeps it with the states (run/parameters.hpp).
 bool keeps_gradient_copies(const Plan& plan);

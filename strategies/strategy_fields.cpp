@@ -235,8 +235,8 @@ constexpr std::array of_strategy{
         .help = "Layers of each chunk that full recomputation repeats; 0: all.",
         .origin = "Megatron-LM"}),
     field<&Strategy::recompute_early_stop>({.name = "recompute_early_stop",
-        .help = "A layer that full recomputation repeats stops before the last product, whose result its backward "
-                "does not need: PyTorch's non-reentrant checkpoint since 2.1.",
+        .help = "A layer that full recomputation repeats stops where its backward needs nothing more, without dropout "
+                "before the last product: PyTorch's non-reentrant checkpoint since 2.1, of PyTorch's own products.",
         .origin = "PyTorch (torch.utils.checkpoint, early_stop)"}),
     field<&Strategy::synchronize_checkpoints>({.name = "synchronize_checkpoint_boundary",
         .help = "The host waits for the device where each layer that full recomputation repeats begins and ends.",

@@ -37,6 +37,7 @@ constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_
                                word("pytorch", hardware::Software::megatron_lm),
                                word("deepspeed", hardware::Software::megatron_lm),
                                word("jax", hardware::Software::tensorflow)};
+static_assert(softwares.size() == enumerators<hardware::Software> + 3);  // and other names
 constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwise", Fp8Recipe::tensorwise),
                              word("blockwise", Fp8Recipe::blockwise), word("mxfp8", Fp8Recipe::mxfp8)};
 static_assert(recipes.size() == enumerators<Fp8Recipe>);
@@ -93,7 +94,7 @@ constexpr std::array of_training{
         .origin = "DeepSpeed; PyTorch (fp16_compress_hook, bf16_compress_hook); Horovod (Compression.fp16)"}),
     field<&Training::master_weights>({.name = "master_weights",
         .help = "The optimizer keeps 16-bit weights in fp32 beside them; false: it updates these themselves, with "
-                "moments of 16 bits (model.to(torch.bfloat16), pure bf16).",
+                "moments and gradients of 16 bits (model.to(torch.bfloat16), pure bf16).",
         .origin = "Apex; PyTorch (torch.optim, states in the parameters' format)"}),
     field<&Training::loss_scaling, &LossScaling::constant>({.name = "loss_scale", .min = 0, .max = 0x1p50,
         .help = "fp16: what the loss is multiplied by; 0: dynamic, by the next four.",
@@ -123,7 +124,7 @@ constexpr std::array of_training{
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
     field<&Training::bias_activation_fusion>({.name = "bias_activation_fusion",
         .help = "An activation is one kernel, with the bias before it and its gate; false: PyTorch's operators one by "
-                "one, as Megatron-LM has a squared ReLU that is not compiled.",
+                "one, as NeMo has its squared ReLU.",
         .origin = "Megatron-Core; Megatron-LM (no-bias-gelu-fusion, no-bias-swiglu-fusion)"}),
     field<&Training::fused_rms_norm>({.name = "fused_rms_norm",
         .help = "RMSNorm is one kernel forward and one backward; false: PyTorch's operators one by one, as Llama's own "
@@ -198,7 +199,8 @@ constexpr std::array of_training{
                 "operators, one by one. Read under Transformer Engine alone.",
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::software>({.name = "software", .words = softwares,
-        .help = "What dispatches kernels; orrery: our own runtime (hardware/README.md)."}),
+        .help = "What dispatches kernels; pytorch and deepspeed cost the host what megatron-lm does, jax what "
+                "tensorflow does; orrery: our own runtime (hardware/README.md)."}),
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
         .help = "Largest gradient norm; 0: no clipping.",
         .others = {deepspeed("gradient_clipping")}}),

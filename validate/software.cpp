@@ -140,18 +140,19 @@ bool fuses_rms_norm(const Row& row, Software software) {
 
 /// Megatron-LM joins a bias with GELU, and with SwiGLU, unless told otherwise. NeMo's squared ReLU is two operators of
 /// PyTorch (nemo/collections/llm/fn/activation.py: "torch.jit.script # remove until we have serialization"; NemotronH's
-/// is a lambda); Megatron-Core's, which Megatron-Bridge takes, is compiled (core/activations.py, August 2025).
+/// is a lambda); Megatron-LM's, which Megatron-Bridge takes, is compiled (training/activations.py,
+/// core/activations.py).
 bool fuses_activation(const Row& row, Software software, const models::ModelSpec& model) {
     if (model.activation == models::ActivationKind::squared_relu)
         return software != Software::nemo || of_megatron_bridge(row);
     return !row.flag(model.gated ? "switches.no-bias-swiglu-fusion" : "switches.no-bias-gelu-fusion").value_or(false);
 }
 
-/// Wrap layers by checkpoint_wrapper, which is PyTorch's non-reentrant checkpoint: fms-fsdp (policies/ac_handler.py),
-/// NeMo AutoModel (components/moe/parallelizer.py, apply_ac), torchtitan (distributed/activation_checkpoint.py). LLM
-/// Foundry's tables are of before PyTorch 2.1, which stops early, and behind it.
+/// Wrap layers of PyTorch's own products by checkpoint_wrapper, which is its non-reentrant checkpoint: fms-fsdp
+/// (policies/ac_handler.py), torchtitan (distributed/activation_checkpoint.py). NeMo AutoModel's products are
+/// Transformer Engine's, which run to their end; LLM Foundry's tables are of before PyTorch 2.1 and behind it.
 bool stops_recomputing_early(const Row& row) {
-    return any_of(framework_words(row), {"fms-fsdp", "automodel", "torchtitan"});
+    return any_of(framework_words(row), {"fms-fsdp", "torchtitan"}) && !contains(row.words("precision"), "8");
 }
 
 /// OneFlow's GPT joins scale, mask, softmax and dropout, bias and GELU, bias and dropout, and splits heads in a kernel

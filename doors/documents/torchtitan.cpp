@@ -198,7 +198,6 @@ void read_recomputation(const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");
     if (mode == nullptr) return;
     const std::string name = text_of(mode->value);
-    if (name == "full") draft.set("/strategy/recompute_early_stop", true, mode->origin);  // checkpoint_wrapper
     if (name != "selective") return set_key("/strategy/recompute", *mode, draft);
     draft.set("/strategy/recompute", "selective", mode->origin);
     draft.findings.not_modelled(mode->origin.place, mode->origin.name,
@@ -231,6 +230,17 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/grad_reduce_precision", "bf16", given.find("training.mixed_precision_reduce")->origin);
 }
 
+/// checkpoint_wrapper's layers stop early where products are PyTorch's own (distributed/activation_checkpoint.py);
+/// attention is cuDNN's first (models/common/attention.py, sdpa_backends, of 2026; before May 2025 FlashAttention-2).
+void read_what_pytorch_runs(const Request& request, const Givens& given, Draft& draft) {
+    const Given* const mode = given.find("activation_checkpoint.mode");
+    const nlohmann::ordered_json* const precision = draft.find("/training/precision");
+    if (mode != nullptr && text_of(mode->value) == "full" && precision != nullptr && *precision != "fp8")
+        draft.set("/strategy/recompute_early_stop", true, mode->origin);
+    if (!request.cluster.starts_with("tpu"))
+        draft.set_default("/training/attention_kernel", "cudnn", draft.whole_file());
+}
+
 }  // namespace
 
 void read_torchtitan(const Request& request, Draft& draft) {
@@ -249,7 +259,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
     const bool compiled = given.is_on("training.compile") || given.is_on("compile.enable");
     draft.set("/training/kernel_fusion", compiled ? "full" : "operators", draft.whole_file());
-    draft.set("/training/attention_kernel", "cudnn", draft.whole_file());  // the first of its SDPA backends
+    read_what_pytorch_runs(request, given, draft);
     const Given* const optimizer = given.find("optimizer.name");
     if (optimizer != nullptr && !same_word(text_of(optimizer->value), "AdamW"))
         set_key("/training/optimizer", *optimizer, draft);

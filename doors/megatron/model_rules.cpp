@@ -33,12 +33,12 @@ void read_heads(const Givens& given, Draft& draft) {
 /// The flag of the other activation says nothing.
 void read_activation(const Givens& given, Draft& draft) {
     const bool gated = given.is_on("swiglu");
-    if (const Given* const squared = given.find("squared_relu"))
-        draft.set("/model/hidden_act", "relu2", squared->origin);
+    const Given* const squared = given.find("squared_relu");  // compiled, whatever the flags say of its bias
+    if (squared != nullptr) draft.set("/model/hidden_act", "relu2", squared->origin);
     for (const bool of_gated : {false, true}) {
         const Given* const off = given.find(of_gated ? "no_bias_swiglu_fusion" : "no_bias_gelu_fusion");
         if (off == nullptr) continue;
-        if (of_gated == gated)
+        if (of_gated == gated && squared == nullptr)
             draft.set("/training/bias_activation_fusion", false, off->origin);
         else
             draft.findings.harmless(off->origin.place, off->origin.name);

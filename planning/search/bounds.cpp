@@ -148,10 +148,11 @@ void Bounds::shape(const Plan& plan) {
                                                 (s.placement.empty() ? 0U : 16U) | (s.embedding_as_layer ? 32U : 0U) |
                                                 (s.loss_as_layer ? 64U : 0U) | (s.tensor_comm_overlap ? 128U : 0U)};
     if (key == shape_.key) return;
-    shape_.key = key;
+    shape_.key = {};  // of no plan, should this one have no bound
     prices_.place(plan);
     shape_.layers = tables_.find(plan, prices_);
     walk(plan);
+    shape_.key = key;
 }
 
 void Bounds::walk(const Plan& plan) {
@@ -234,7 +235,8 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         sum += gradients - std::min(gradients, rounding);
         const std::uint64_t last = experts ? of.last_experts : of.last_parameters - of.last_experts;
         if (sharded) sum += strategies::moved_weight_bytes(plan, {last, last});
-        if (mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
+        const bool formed = !strategies::schedule_of(plan.strategy.schedule).splits_backward();  // by that call
+        if (formed && mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
     }
     return sum;
 }

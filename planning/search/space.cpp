@@ -46,8 +46,9 @@ Values those(Values list, const Keep& keep) {
 
 Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0}; }
 
-/// Networks that are divided among data ranks alone: over images, and Transformer-XL.
-bool data_alone(const Plan& plan) { return plan.model.convolves() || plan.model.family == models::Family::transfo_xl; }
+bool recurs(const Plan& plan) { return plan.model.family == models::Family::transfo_xl; }
+/// Networks that are divided among data ranks alone.
+bool data_alone(const Plan& plan) { return plan.model.convolves() || recurs(plan); }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
 /// Of the fullest chunk.
@@ -62,16 +63,19 @@ Values tensors(const Plan& plan, const Room& room) {
     for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn, plan.model.mamba.groups,
                                  plan.model.text.heads, plan.model.text.ffn})
         common = std::gcd(common, width);  // of 0 groups the others'
+    return those(divisors(common), [&](uint64_t t) { return t <= room.gpus; });
+}
+
+/// The scenario's own, unless others are asked for: each would double the plans, and few sequences are so long. None
+/// where tensor ranks leave them no heads to exchange.
+Values contexts(const Plan& plan, const Room&) {
     const strategies::Strategy& s = plan.strategy;
     const bool all = s.context_exchange == strategies::ContextExchange::a2a,
                some = s.context_exchange == strategies::ContextExchange::a2a_p2p;
-    const uint64_t sharing = all ? s.context : some ? s.ulysses_degree : 1;  // ranks that exchange heads
-    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads);
-    return those(divisors(common), [&](uint64_t t) { return t <= room.gpus && heads / t % sharing == 0; });
+    const uint64_t sharing = all ? s.context : some ? s.ulysses_degree : 1;
+    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / s.tensor;
+    return heads % sharing == 0 ? Values{s.context} : Values{};
 }
-
-/// The scenario's own, unless others are asked for: each would double the plans, and few sequences are so long.
-Values contexts(const Plan& plan, const Room&) { return {plan.strategy.context}; }
 
 bool stays_whole(const Plan& plan) { return data_alone(plan) || plan.model.two_stacks(); }
 
@@ -231,10 +235,9 @@ Values offloaded_optimizers(const Plan&, const Room&) { return {0}; }
 
 Values shardings(const Plan& plan, const Room&) {
     if (plan.strategy.data * plan.strategy.context == 1) return {static_cast<uint64_t>(Sharding::none)};
-    const bool whole = plan.model.family == models::Family::transfo_xl;  // its weights are not divided
     Values list;
     for (const strategies::ShardingRow& row : strategies::shardings)
-        if (!whole || row.kind != Sharding::zero3) list.push_back(static_cast<uint64_t>(row.kind));
+        if (!recurs(plan) || row.kind != Sharding::zero3) list.push_back(static_cast<uint64_t>(row.kind));
     return list;
 }
 

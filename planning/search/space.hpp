@@ -24,8 +24,8 @@ using Values = std::vector<std::uint64_t>;
 
 struct Row {
     std::string_view key;  ///< of a scenario, "strategy.tensor"
-    /// Those that make a legal plan together with the rows before, each a plan that differs from the others; none: the
-    /// rows before lead nowhere.
+    /// Those that make a legal plan together with the rows before, as far as the rules go that decide most, each a plan
+    /// that differs from the others; none: the rows before lead nowhere.
     Values (*values)(const strategies::Plan& plan, const Room& room);
     void (*set)(strategies::Plan& plan, std::uint64_t value);
     /// The value that a text means; nothing: it means none.

@@ -53,7 +53,7 @@ public:
         : stream_(stream), piece_(piece), cells_{stream.function_element, rows, width}, routed_(routed) {}
 
     void activation(const models::Activation& op, bool biased);
-    void gate();
+    void gate(bool biased);
 
 private:
     void forward(PointwiseKind kind, const char* what = "") { add(piece_.forward, what, kind); }
@@ -96,8 +96,10 @@ void Separate::activation(const models::Activation& op, bool biased) {
 
 /// A gated activation of PyTorch's operators, silu(a) * b: the function and a product forward, a product for each
 /// factor and the function's gradient backward. What the function left is kept for them.
-void Separate::gate() {
+void Separate::gate(bool biased) {
     using enum PointwiseKind;
+    const Cells inputs{cells_.element, cells_.rows, 2 * cells_.cols};
+    if (biased) piece_.forward.push_back({.name = "bias", .what = inputs.by(scale), .routed = routed_});
     forward(scale);
     forward(PointwiseKind::add, " gate");
     for (int factor = 0; factor < 2; ++factor) backward(PointwiseKind::add, " gate");
@@ -138,7 +140,7 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
     const bool operators = stream.plan.training.kernel_fusion != KernelFusion::full;
     if (operators || !stream.plan.training.bias_activation_fusion) {
         Separate separate(stream, piece, rows, op.width, routed);
-        return op.gated ? separate.gate() : separate.activation(op, operators || given);
+        return op.gated ? separate.gate(given) : separate.activation(op, operators || given);
     }
     const auto [forward, backward] = kernels_of(op);
     const Cells cells{stream.function_element, rows, op.width};

@@ -314,7 +314,8 @@ void ExpertSharder::activation() {
     add_activation(stream_, piece, each, shapes_.rows, true);
     if (clamps_apart(plan_, op_)) add_clamps(stream_, shapes_, piece);
     const bool keeps = op_.gated || op_.activation != models::ActivationKind::relu;  // a ReLU what comes next does
-    piece.saved_bytes = piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * kept_function_bytes(stream_) : 0;
+    piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * kept_function_bytes(stream_) : 0;
+    piece.saved_bytes += piece.input_bytes;
     piece.working_bytes += shapes_.rows * (shapes_.ffn * stream_.bytes + wide_input_bytes(stream_, shapes_.ffn));
     stream_.layer.pieces.push_back(std::move(piece));
 }

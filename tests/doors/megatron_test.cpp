@@ -238,6 +238,7 @@ TEST(Megatron, ReadsActivations) {
     const Imported squared = with("--squared-relu");
     EXPECT_EQ(at(squared, "/model/hidden_act"), "relu2") << refusals(squared);
     EXPECT_EQ(at(squared, key), nullptr) << "which is compiled";
+    EXPECT_EQ(at(with("--squared-relu --no-bias-gelu-fusion"), key), nullptr) << "as Megatron-LM demands";
 }
 
 TEST(Megatron, ReadsWindows) {

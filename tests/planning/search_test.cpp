@@ -211,6 +211,56 @@ TEST(Search, WhatIsFoundIsAScenario) {
     }
 }
 
+/// A question on one node, whose rows are held to these values.
+SearchResult asked_of_a_node(const nlohmann::json& model, const nlohmann::json& strategy,
+                             const nlohmann::json& training,
+                             std::vector<std::pair<std::string, std::vector<std::string>>> given) {
+    const TemporaryFolder folder("search");
+    const std::string file = (folder.path() / "scenario.json").string();
+    const nlohmann::json cluster{{"preset", "dgx-a100"}, {"nodes", 1}};
+    replace_file(
+        file,
+        nlohmann::json{{"model", model}, {"cluster", cluster}, {"strategy", strategy}, {"training", training}}.dump());
+    Journal none("", {}, Journal::Start::go_on);
+    return search({.sites = Grid(file, {}, {}), .given = std::move(given), .objective = Objective::step, .top = 2},
+                  sim::profiles(), none, {.threads = 2});
+}
+
+/// Backwards that leave weights for later form no gradients: 77 GiB of 80 are enough for these layers and words.
+TEST(Search, SplitBackwardsNeedNoGradientsYet) {
+    const nlohmann::json model{{"model_type", "gpt"},       {"num_hidden_layers", 68},
+                               {"hidden_size", 4096},       {"vocab_size", 512'000},
+                               {"num_attention_heads", 32}, {"max_position_embeddings", 2048},
+                               {"name", "wide words"},      {"tie_word_embeddings", false}};
+    const nlohmann::json training{{"seq_length", 2048},
+                                  {"micro_batch_size", 1},
+                                  {"global_batch_size", 4},
+                                  {"precision", "bf16"},
+                                  {"fused_attention", false}};
+    const SearchResult result = asked_of_a_node(model, nlohmann::json::object(), training,
+                                                {{"strategy.tensor", {"1"}},
+                                                 {"strategy.pipeline", {"2"}},
+                                                 {"strategy.schedule", {"zb-h1"}},
+                                                 {"strategy.sharding", {"zero2"}}});
+    ASSERT_FALSE(result.best.empty());
+    EXPECT_TRUE(result.best.front().outcome.fits);
+}
+
+/// Context ranks that are asked for decide which tensor ranks leave them heads, not those of the scenario.
+TEST(Search, TensorRanksGoByTheContextThatIsAskedFor) {
+    const nlohmann::json training{
+        {"seq_length", 4096}, {"micro_batch_size", 1}, {"global_batch_size", 8}, {"precision", "bf16"}};
+    const nlohmann::json strategy{{"context", 8}, {"cp_comm_type", "a2a"}};
+    const std::pair<std::string, std::vector<std::string>> contexts{"strategy.context", {"1", "2"}};
+    const SearchResult open = asked_of_a_node({{"name", "llama3-8b"}}, strategy, training, {contexts}),
+                       held = asked_of_a_node({{"name", "llama3-8b"}}, strategy, training,
+                                              {contexts, {"strategy.tensor", {"1", "2", "4", "8"}}});
+    EXPECT_EQ(open.best.front().outcome, held.best.front().outcome);
+    ASSERT_EQ(open.front.size(), held.front.size());
+    for (std::size_t i = 0; i < open.front.size(); ++i)
+        EXPECT_EQ(open.front[i].outcome.step_s, held.front[i].outcome.step_s);
+}
+
 /// Of several clusters each has the plan that it has alone, and the front leaves out what another beats.
 TEST(Search, EachClusterHasItsOwnBestPlan) {
     const std::vector<Axis> axes{{"cluster.nodes", {"1", "2", "3"}}, {"training.fused_attention", {"false", "true"}}};

@@ -37,6 +37,19 @@ const Case module_cases[]{
          p.strategy.data = 2;
          p.strategy.sharding = Sharding::zero3;
      }},
+    {"EarlyStop",
+     [](Plan& p) {
+         p.strategy.recompute = strategies::Recompute::full;
+         p.strategy.recompute_early_stop = true;
+     }},
+    {"EarlyStopSequence2Data2Zero3",
+     [](Plan& p) {
+         p.strategy.recompute = strategies::Recompute::full;
+         p.strategy.recompute_early_stop = true;
+         p.strategy.tensor = p.strategy.data = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.sharding = Sharding::zero3;
+     }},
     {"Context2",
      [](Plan& p) {
          again(p, "core_attn,layernorm");

@@ -386,10 +386,12 @@ void draw_eager(Dice& dice, json& scenario) {
     const bool elsewhere = strategy.value("optimizer_cpu_offload", false) || strategy.contains("offload_param_device");
     const bool in_16_bits = training["precision"] == "bf16" || training["precision"] == "fp16";
     if (!masters && in_16_bits && adam && !elsewhere && strategy.value("compression", "none") != "onebit-adam")
-        training["master_weights"] = false;
+        training.update({{"master_weights", false}, {"grad_reduce_precision", training["precision"]}});
     if (!joined && !training.value("activation_func_fp8_input_store", false))
         training["bias_activation_fusion"] = false;
-    if (early && strategy["recompute"] == "full") strategy["recompute_early_stop"] = true;
+    const bool engine = training.value("software", "megatron-lm") == "transformer-engine";
+    const bool narrow = training["precision"] == "fp8" || training["precision"] == "fp4";
+    if (early && strategy["recompute"] == "full" && !engine && !narrow) strategy["recompute_early_stop"] = true;
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ TEST(Optimizers, MastersAreMissedWhereTheyAreNeeded) {
     const char* const key = "/training/master_weights";
     EXPECT_EQ(refused([](Plan&) {}), "accepted");
     EXPECT_EQ(refused([](Plan& p) { p.training.precision = {Dtype::fp32, Dtype::fp32}; }), key);
+    EXPECT_EQ(refused([](Plan& p) { p.training.precision.grad_reduce = Dtype::fp32; }), key);
     EXPECT_EQ(refused([](Plan& p) { p.training.optimizer = Optimizer::muon; }), key);
     EXPECT_EQ(refused([](Plan& p) {
                   p.strategy.sharding = Sharding::zero1;
