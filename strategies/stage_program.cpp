@@ -316,12 +316,13 @@ StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, Inp
     weights_.before(slot, i, use.reads, use.writes);
     offload_.before(slot, i, following(slot), use.reads, use.writes);
     use.reads.push_back(offload_.back(slot, i, kept.all));
-    const bool split = blocks.weight_gradient != LayerBlocks::none;
-    if (split) use.reads.push_back(kept.for_weights);
-    if (split && slot.work == SlotWork::input_gradient)  // gradients of weights come in a pass of their own
-        use.writes.push_back(kept.output_gradient = builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
-    else
-        gradients_.formed(slot, i, use.writes);
+    if (blocks.weight_gradient != LayerBlocks::none) {
+        use.reads.push_back(kept.for_weights);
+        if (slot.work == SlotWork::input_gradient)
+            use.writes.push_back(kept.output_gradient =
+                                     builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
+    }
+    gradients_.formed(slot, i, use.writes);
     if (i == 0) hand_on(slot, use.writes);
     return use;
 }

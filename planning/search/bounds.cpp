@@ -235,8 +235,7 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         sum += gradients - std::min(gradients, rounding);
         const std::uint64_t last = experts ? of.last_experts : of.last_parameters - of.last_experts;
         if (sharded) sum += strategies::moved_weight_bytes(plan, {last, last});
-        const bool formed = !strategies::schedule_of(plan.strategy.schedule).splits_backward();  // by that call
-        if (formed && mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
+        if (mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
     }
     return sum;
 }

@@ -226,26 +226,6 @@ SearchResult asked_of_a_node(const nlohmann::json& model, const nlohmann::json& 
                   sim::profiles(), none, {.threads = 2});
 }
 
-/// Backwards that leave weights for later form no gradients: 77 GiB of 80 are enough for these layers and words.
-TEST(Search, SplitBackwardsNeedNoGradientsYet) {
-    const nlohmann::json model{{"model_type", "gpt"},       {"num_hidden_layers", 68},
-                               {"hidden_size", 4096},       {"vocab_size", 512'000},
-                               {"num_attention_heads", 32}, {"max_position_embeddings", 2048},
-                               {"name", "wide words"},      {"tie_word_embeddings", false}};
-    const nlohmann::json training{{"seq_length", 2048},
-                                  {"micro_batch_size", 1},
-                                  {"global_batch_size", 4},
-                                  {"precision", "bf16"},
-                                  {"fused_attention", false}};
-    const SearchResult result = asked_of_a_node(model, nlohmann::json::object(), training,
-                                                {{"strategy.tensor", {"1"}},
-                                                 {"strategy.pipeline", {"2"}},
-                                                 {"strategy.schedule", {"zb-h1"}},
-                                                 {"strategy.sharding", {"zero2"}}});
-    ASSERT_FALSE(result.best.empty());
-    EXPECT_TRUE(result.best.front().outcome.fits);
-}
-
 /// Context ranks that are asked for decide which tensor ranks leave them heads, not those of the scenario.
 TEST(Search, TensorRanksGoByTheContextThatIsAskedFor) {
     const nlohmann::json training{

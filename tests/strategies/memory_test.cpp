@@ -195,27 +195,5 @@ TEST(Memory, SamplesAreThinnedButKeepThePeak) {
     EXPECT_EQ(result.peak, std::max({result.before_backward, result.after_backward, result.after_optimizer}));
 }
 
-/// A backward that leaves weights for later forms no gradients of theirs: those of a micro-batch are there from its own
-/// pass to their scatter, and not of all micro-batches that wait for it.
-TEST(Memory, GradientsWaitForTheirOwnPassAlone) {
-    const auto gradients = [](ScheduleKind schedule, Sharding sharding) {
-        Plan plan = tiny_plan(1, 4, 2);
-        plan.training.global_batch *= 4;
-        plan.strategy.schedule = schedule;
-        plan.strategy.sharding = sharding;
-        plan.strategy.overlap_grad_reduce = true;
-        plan.strategy.bucket_bytes = 1;  // a bucket a layer
-        const StepProgram step = build(plan);
-        EXPECT_EQ(verify(step), std::vector<std::string>{});
-        std::uint64_t most = 0;
-        for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-            most = std::max(most, at(memory(step, role), Keep::gradient));
-        return most;
-    };
-    using enum ScheduleKind;
-    EXPECT_LE(gradients(zb_h1, Sharding::zero2), gradients(one_f_one_b, Sharding::zero2));
-    EXPECT_LT(gradients(zb_h1, Sharding::zero2), gradients(zb_h1, Sharding::zero1));
-}
-
 }  // namespace
 }  // namespace orrery::strategies
