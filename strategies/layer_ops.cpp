@@ -77,10 +77,10 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
         if (brought[i] != kept) ends.push_back(brought[i]);
-        begins.push_back(working);
-        const std::vector<BufferId> begun = works.empty() ? std::vector{working} : std::exchange(begins, {});
-        if (works.empty()) begins.pop_back();
-        writer.piece(works, Phase::backward, begun, ends, i == last);
+        std::vector<BufferId> begun;
+        if (!works.empty()) begun.swap(begins);
+        begun.push_back(working);
+        writer.piece(works, Phase::backward, std::move(begun), ends, i == last);
     }
     return std::move(writer).ops();
 }

@@ -70,9 +70,8 @@ Values tensors(const Plan& plan, const Room& room) {
 /// where tensor ranks leave them no heads to exchange.
 Values contexts(const Plan& plan, const Room&) {
     const strategies::Strategy& s = plan.strategy;
-    const bool all = s.context_exchange == strategies::ContextExchange::a2a,
-               some = s.context_exchange == strategies::ContextExchange::a2a_p2p;
-    const uint64_t sharing = all ? s.context : some ? s.ulysses_degree : 1;
+    const bool all = s.context_exchange == strategies::ContextExchange::a2a;
+    const uint64_t sharing = all ? s.context : plan.context_heads();
     const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / s.tensor;
     return heads % sharing == 0 ? Values{s.context} : Values{};
 }

@@ -56,11 +56,11 @@ public:
     void gate(bool biased);
 
 private:
-    void forward(PointwiseKind kind, const char* what = "") { add(piece_.forward, what, kind); }
+    void forward(PointwiseKind kind, const char* what = "") { put(piece_.forward, what, kind); }
     void backward(PointwiseKind kind, const char* what = "") {
-        add(piece_.backward, fmt::format("{} backward", what), kind);
+        put(piece_.backward, fmt::format("{} backward", what), kind);
     }
-    void add(std::vector<Work>& list, std::string_view what, PointwiseKind kind) {
+    void put(std::vector<Work>& list, std::string_view what, PointwiseKind kind) {
         list.push_back({.name = fmt::format("{}{}", piece_.name, what), .what = cells_.by(kind), .routed = routed_});
     }
 
@@ -84,7 +84,7 @@ void Separate::activation(const models::Activation& op, bool biased) {
     } else if (op.kind == models::ActivationKind::squared_relu) {
         for (const char* what : {" below 0", ""}) forward(scale, what);
         for (const char* what : {" power", " twice"}) backward(scale, what);
-        backward(PointwiseKind::add);
+        backward(add);
         backward(relu_backward, " below 0");
     } else {
         const auto [there, back] = kernels_of(op);
@@ -101,9 +101,9 @@ void Separate::gate(bool biased) {
     const Cells inputs{cells_.element, cells_.rows, 2 * cells_.cols};
     if (biased) piece_.forward.push_back({.name = "bias", .what = inputs.by(scale), .routed = routed_});
     forward(scale);
-    forward(PointwiseKind::add, " gate");
-    for (int factor = 0; factor < 2; ++factor) backward(PointwiseKind::add, " gate");
-    backward(PointwiseKind::add);
+    forward(add, " gate");
+    for (int factor = 0; factor < 2; ++factor) backward(add, " gate");
+    backward(add);
     piece_.saved_bytes += cells_.rows * cells_.cols * kernels::size_of(cells_.element);
 }
 
