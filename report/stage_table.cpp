@@ -145,7 +145,7 @@ private:
 
 }  // namespace
 
-std::string breakdown_table(const sim::Step& p, std::size_t columns, std::string_view of_tensor) {
+std::string breakdown_table(const sim::Step& p, const strategies::Strategy& strategy, std::size_t columns) {
     if (p.stages.empty()) return "";
     StageTable table("time (ms)", shown_stages(p.stages.size(), bounding_stage(p.stages)),
                      p.stages.size() == 1 ? "share" : "mean share");
@@ -154,9 +154,8 @@ std::string breakdown_table(const sim::Step& p, std::size_t columns, std::string
         for (const sim::Breakdown& stage : p.stages) sum += stage.*category.seconds;
         const double share = sum / static_cast<double>(p.stages.size()) / p.step_time_s;
         if (share < 0.0005) continue;  // 0.0%
-        const bool named = category.seconds == &sim::Breakdown::tensor_comm && !of_tensor.empty();
         table.row(
-            std::string(named ? of_tensor : category.title),
+            std::string(title_of(category, strategy)),
             [&](std::size_t stage) { return milliseconds(p.stages[stage].*category.seconds, p.step_time_s); },
             fmt::format("{:.1f}%", 100 * share));
     }

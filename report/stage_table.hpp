@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/step.hpp"
+#include "strategies/plan.hpp"
 
 namespace orrery::report {
 
@@ -14,8 +15,7 @@ namespace orrery::report {
 
 /// Milliseconds by category and stage, and each category's share of the step, the mean over all stages. Categories
 /// whose share rounds to 0.0% are left out. "" without stages.
-/// of_tensor: what the communication of tensor and context ranks is called; empty: "TP comm".
-std::string breakdown_table(const sim::Step& step, std::size_t columns = 0, std::string_view of_tensor = {});
+std::string breakdown_table(const sim::Step& step, const strategies::Strategy& strategy, std::size_t columns = 0);
 
 /// GiB by kind and stage at the stage's peak, the peak itself and the three maxima. "" without stages.
 std::string memory_table(const sim::Step& step, std::size_t columns = 0);

@@ -266,13 +266,8 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Step& p, Styl
            '\n';
 }
 
-std::string_view tensor_title(const strategies::Strategy& strategy) {
-    if (strategy.context == 1) return {};
-    return strategy.tensor == 1 ? "CP comm" : "TP, CP comm";
-}
-
 std::string tables(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
-    return gpu_lines(p) + breakdown_table(p, style.columns, tensor_title(scenario.plan.strategy)) + '\n' +
+    return gpu_lines(p) + breakdown_table(p, scenario.plan.strategy, style.columns) + '\n' +
            memory_table(p, style.columns) + '\n';
 }
 

@@ -1,6 +1,7 @@
 #include "planning/search/bounds.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/ownership.hpp"
@@ -37,13 +38,17 @@ public:
     }
 
     [[nodiscard]] double forward(std::uint32_t stage, std::uint32_t chunk) const {
-        const bool first = stage == 0 && chunk == 0;
-        return layers_.forward(run(stage, chunk)).device + (first ? 0 : gather(stage));
+        return layers_.forward(run(stage, chunk)).device + gather(stage, chunk, false);
     }
     /// Of the whole or, where it is split, of the inputs.
     [[nodiscard]] double backward(std::uint32_t stage, std::uint32_t chunk) const {
-        const bool last = stage + 1 == stages_ && chunk + 1 == chunks_;
-        return layers_.backward(run(stage, chunk)).device + (last ? 0 : gather(stage));
+        return layers_.backward(run(stage, chunk)).device + gather(stage, chunk, true);
+    }
+    /// Of one micro-batch: what arrived in parts is put together before a slot.
+    [[nodiscard]] double gathers(std::uint32_t stage) const {
+        double seconds = 0;
+        for (std::uint32_t c = 0; c < chunks_; ++c) seconds += gather(stage, c, false) + gather(stage, c, true);
+        return seconds;
     }
     [[nodiscard]] double weights(std::uint32_t stage, std::uint32_t chunk) const {
         return layers_.weight_gradient(run(stage, chunk)).device;
@@ -52,6 +57,12 @@ public:
         double seconds = 0;
         for (std::uint32_t c = 0; c < chunks_; ++c) seconds += layers_.pass(run(stage, c)).host;
         return seconds * passes_;
+    }
+    /// Of one micro-batch.
+    [[nodiscard]] double kernels(std::uint32_t stage) const {
+        double seconds = 0;
+        for (std::uint32_t c = 0; c < chunks_; ++c) seconds += layers_.pass(run(stage, c)).kernels;
+        return seconds;
     }
     /// Of activations to the next stage, of gradients to the one before.
     [[nodiscard]] double ahead(std::uint32_t stage) const {
@@ -79,7 +90,9 @@ public:
         if (chunks_ == 1) return passes_ * ((end ? 0 : ahead(stage)) + (sends_back ? back(stage) : 0)) - skipped;
         const std::uint64_t all = std::uint64_t{passes_} * chunks_, alone = warm_up(stage);
         const std::uint64_t silent = end && alone == all ? passes_ : 0;
-        double seconds = static_cast<double>(all - alone) * std::min(ahead(stage), back(stage));
+        const std::uint64_t pairs = all - alone;  // of a forward, whose message a backward hides, and that backward
+        const std::uint64_t first = sends_back ? 0 : std::min<std::uint64_t>(pairs, passes_);  // sent no further
+        double seconds = static_cast<double>(pairs - first) * std::min(ahead(stage), back(stage));
         seconds += static_cast<double>(alone - silent) * ahead(stage);
         if (sends_back) seconds += static_cast<double>(alone) * back(stage) - skipped;
         return seconds;
@@ -99,8 +112,9 @@ public:
     [[nodiscard]] Run run(std::uint32_t stage, std::uint32_t chunk) const { return layers_.run(plan_, stage, chunk); }
 
 private:
-    [[nodiscard]] double gather(std::uint32_t stage) const {
-        return gathered_bytes_ == 0
+    [[nodiscard]] double gather(std::uint32_t stage, std::uint32_t chunk, bool back) const {
+        const bool end = back ? stage + 1 == stages_ && chunk + 1 == chunks_ : stage == 0 && chunk == 0;
+        return gathered_bytes_ == 0 || end
                    ? 0
                    : prices_.collective(stage == 0 ? 0 : stages_ - 1, kernels::CollectiveKind::all_gather,
                                         {Axis::tensor}, gathered_bytes_);
@@ -169,6 +183,10 @@ void Bounds::walk(const Plan& plan) {
         if (s == 0 || s + 1 == stages) {
             Stage& edge = s == 0 ? shape_.first : shape_.last;
             edge = stage(plan, s);
+            edge.between = terms.waits(s, true) + passes * terms.gathers(s);
+            edge.kernels = passes * terms.kernels(s);
+            const std::uint64_t slots = std::uint64_t{passes} * plan.strategy.virtual_pipeline;
+            edge.turns = slots - std::min(slots, terms.warm_up(s) + 1);
             edge.behind_fill = fill + work + terms.waits(s, true);
             edge.first_pass = fill;
             for (std::uint32_t c = 0; c < edge.chunks.size(); ++c)
@@ -240,15 +258,42 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
     return sum;
 }
 
-/// Of one direction, one behind the other, over all micro-batches.
-double Bounds::copies(const Plan& plan, const Stage& of) {
-    const auto [place, fresh] = shape_.copies.try_emplace(plan.strategy.cpu_offloading_num_layers);
+/// As Offload writes them, a forward runs its first layer, and the copies have ended one behind the other when the call
+/// behind its body begins, the last one later where every layer is copied; a backward begins all copies back behind its
+/// last layer, but one, or two where every layer is copied, and ends with its first. Where every layer is copied and a
+/// forward and a backward take turns, all copies back begin behind the forward's last layer but one.
+const Bounds::Copies& Bounds::copies(const Plan& plan, const Stage& of) {
+    const std::uint32_t offloaded = plan.strategy.cpu_offloading_num_layers;
+    const auto [place, fresh] = shape_.copies.try_emplace(offloaded);
     if (!fresh) return place->second;
-    double seconds = 0;
-    for (const Run& run : of.chunks)
-        for (std::uint32_t layer = 0; layer < plan.strategy.cpu_offloading_num_layers; ++layer)
-            seconds += prices_.copy(plan, shape_.layers->saved_of(run, layer));
-    return place->second = seconds * plan.micro_batches();
+    const LayerTable& layers = *shape_.layers;
+    Copies sums;
+    double turn = std::numeric_limits<double>::infinity();  // of a forward and a backward
+    for (const Run& run : of.chunks) {
+        const Run body = layers.body_of(run);
+        const std::uint32_t size = body.last - body.first, all = offloaded == size ? 1 : 0;
+        double out = layers.forward(LayerTable::single_of(body, 0)).device, back = 0;
+        if (size > 1)
+            back = layers.backward(LayerTable::single_of(body, 0)).device +
+                   layers.backward(LayerTable::single_of(body, size - 1)).device;
+        double one_way = 0;
+        for (std::uint32_t layer = 0; layer < offloaded; ++layer) {
+            const double copy = prices_.copy(plan, layers.saved_of(run, layer));
+            one_way += copy;
+            if (layer + all < offloaded) out += copy;
+            if (layer + 1 + all < offloaded) back += copy;
+        }
+        sums.waited +=
+            std::max(0.0, out - layers.forward(body).device) + std::max(0.0, back - layers.backward(body).device);
+        sums.one_way += one_way;
+        const Run but_last{body.first, body.last - 1, std::min(body.again_until, body.last - 1)};
+        turn = std::min(
+            turn, layers.forward(but_last).device + one_way + layers.backward(LayerTable::single_of(body, 0)).device);
+        if (all == 0) turn = 0;
+    }
+    sums.waited *= plan.micro_batches();
+    sums.one_way = std::max(sums.one_way * plan.micro_batches(), static_cast<double>(of.turns) * turn);
+    return place->second = sums;
 }
 
 /// Where schedules have no closed forms of their ends here: the slowest stage's layers.
@@ -267,6 +312,21 @@ Bound Bounds::of_layers(const Plan& plan) const {
     return bound;
 }
 
+/// Until the stage's update has ended. What a call waits for stops the compute lane; the data lane's other seconds lie
+/// behind the last backward, where the compute lane runs no kernel, or beside a kernel, which is slowed meanwhile and
+/// hides the more of them for it: a kernel of one second takes `slowdown`, and these are as many of the data lane's.
+double Bounds::end(const Plan& plan, const Stage& of, const UpdateTimes& times, double before, double copied) const {
+    const strategies::Strategy& s = plan.strategy;
+    const double passes = plan.micro_batches(), behind = times.behind - times.update;
+    const bool split = schedule_of(s.schedule).splits_backward();  // gradients of weights do not wait
+    const double waited = split ? 0 : std::max(copied, passes * times.waited - times.last);
+    const double last_backward = before + of.behind_fill + std::max(0.0, waited - of.between);
+    double slowed = 0;
+    if (!s.overlap_expert_exchanges)  // else other calls than those of `kernels`
+        slowed = std::max(0.0, passes * times.per_pass - behind - (last_backward - of.kernels)) * (1 - 1 / slowdown_);
+    return last_backward + slowed + times.behind;
+}
+
 Bound Bounds::of(const Plan& plan) {
     shape(plan);
     const Schedule& schedule = schedule_of(plan.strategy.schedule);
@@ -278,17 +338,15 @@ Bound Bounds::of(const Plan& plan) {
     const auto lane = [&](const Stage& of, const UpdateTimes& times) {
         return (gathers ? 0 : of.first_pass) + passes * times.per_pass + times.update;
     };
+    const Copies copied = plan.strategy.cpu_offloading_num_layers > 0 ? copies(plan, shape_.first) : Copies{};
     Bound bound;
-    bound.seconds =
-        std::max({first.before + shape_.through + first.behind, first.before + shape_.first.behind_fill + first.behind,
-                  shape_.host, lane(shape_.first, first)});
-    if (plan.strategy.cpu_offloading_num_layers > 0)
-        bound.seconds = std::max(bound.seconds, copies(plan, shape_.first));
+    bound.seconds = std::max({first.before + shape_.through + first.behind, shape_.host, lane(shape_.first, first),
+                              copied.one_way, end(plan, shape_.first, first, first.before, copied.waited)});
     bound.bytes = bytes(plan, shape_.first);
     if (piped) {
         const UpdateTimes last = updates_.of(plan, *shape_.layers, plan.strategy.pipeline - 1);
         bound.seconds =
-            std::max({bound.seconds, first.before + shape_.last.behind_fill + last.behind, lane(shape_.last, last)});
+            std::max({bound.seconds, end(plan, shape_.last, last, first.before, 0), lane(shape_.last, last)});
         bound.bytes = std::max(bound.bytes, bytes(plan, shape_.last));
     }
     constexpr double rounding = 1e-9;  // the same sums in another order

@@ -4,10 +4,11 @@
 // Each term follows from the step program alone. A stage's calls share its compute lane, so that their times add up;
 // before its first call a forward has gone through the stages before it, and behind its last backward a gradient goes
 // back through them; where the host waits for messages (schedules without overlap) these stand between calls; gradients
-// and parameters move behind the last backward as far as nothing can hide them; the data lane and the copies to the
-// host carry what they must. Calls take what they take alone on a free device, messages and collectives what they take
-// on free links: contention and waiting only add. So a bound is never above the simulated step (tests/planning holds
-// all of it against it).
+// and parameters move behind the last backward as far as nothing can hide them; calls wait for copies to the host and
+// back that take longer than what runs beside them, and for sums of gradients without overlap; kernels are slower
+// beside the data lane, which carries what it must. Calls take what they take alone on a free device, messages and
+// collectives what they take on free links: contention and waiting only add. So a bound is never above the simulated
+// step (tests/planning holds all of it against it).
 #pragma once
 
 #include <array>
@@ -41,7 +42,8 @@ struct Bound {
 /// first (space.hpp): what only the rows before decide is then worked out once.
 class Bounds {
 public:
-    Bounds(const Site& site, LayerTables& tables) : tables_(tables), prices_(site), updates_(prices_) {}
+    Bounds(const Site& site, LayerTables& tables)
+        : tables_(tables), prices_(site), slowdown_(prices_.overlap_slowdown()), updates_(prices_) {}
 
     Bound of(const strategies::Plan& plan);
 
@@ -50,13 +52,21 @@ private:
     /// What one stage, the first or the last, holds and does whatever offloading, sharding and overlap of data ranks.
     struct Stage {
         std::uint32_t index = 0;
-        double behind_fill = 0;  ///< until the end of its last backward
-        double first_pass = 0;   ///< until the end of its first backward
+        double between = 0;       ///< its slots: messages that it waits for, and what puts their parts together
+        double kernels = 0;       ///< of all its calls
+        std::uint64_t turns = 0;  ///< of a forward and a backward behind it
+        double behind_fill = 0;   ///< until the end of its last backward
+        double first_pass = 0;    ///< until the end of its first backward
         std::vector<Run> chunks;
         std::vector<std::uint64_t> alive;  ///< by chunk: micro-batches that are kept when the first backward begins
         std::uint64_t working = 0;         ///< of the calls there
         std::uint64_t last_parameters = 0, last_experts = 0;  ///< of the layer whose backward is the first
         std::uint64_t parameters = 0, experts = 0;
+    };
+    /// Of offloaded layers, over all micro-batches.
+    struct Copies {
+        double waited = 0;   ///< what calls wait for them
+        double one_way = 0;  ///< of one direction with what it cannot run beside
     };
     /// What the rows before `placement`, that one included, decide.
     struct Shape {
@@ -65,17 +75,21 @@ private:
         double through = 0;  ///< until the first stage's last backward has ended, by the stage that takes longest
         double host = 0;     ///< of the stage whose host is busiest
         Stage first, last;
-        std::map<std::uint32_t, double> copies;  ///< by layers that are offloaded, seconds of the first stage's
+        std::map<std::uint32_t, Copies> copies;  ///< of the first stage, by layers that are offloaded
     };
 
     void shape(const strategies::Plan& plan);
     void walk(const strategies::Plan& plan);
     [[nodiscard]] Stage stage(const strategies::Plan& plan, std::uint32_t index);
     [[nodiscard]] std::uint64_t bytes(const strategies::Plan& plan, const Stage& of) const;
-    [[nodiscard]] double copies(const strategies::Plan& plan, const Stage& of);
+    const Copies& copies(const strategies::Plan& plan, const Stage& of);
+    /// before: until the first forward may begin; copied: what calls wait for copies.
+    [[nodiscard]] double end(const strategies::Plan& plan, const Stage& of, const UpdateTimes& times, double before,
+                             double copied) const;
 
     LayerTables& tables_;
     Prices prices_;
+    double slowdown_;  // of kernels beside collectives
     UpdateTable updates_;
     Shape shape_;
 };

@@ -16,27 +16,16 @@ using models::Part;
 using strategies::LayerBlocks;
 using strategies::StepProgram;
 
-/// A program of these calls, one behind the other.
-strategies::Program calls(const std::vector<std::uint32_t>& blocks) {
-    strategies::Builder builder("calls");
-    for (const std::uint32_t block : blocks)
-        builder.emit(strategies::Lane::compute, {}, strategies::What{strategies::Call{block}},
-                     std::span<const strategies::BufferId>{}, std::span<const strategies::BufferId>{});
-    return std::move(builder).finish();
-}
-
 /// Times and transient bytes of every block.
 struct Blocks {
     std::vector<CallSums> seconds;
     std::vector<std::uint64_t> working;
 
-    Blocks(StepProgram& step, const strategies::Plan& plan, const Prices& prices, std::optional<std::uint32_t> kind) {
-        std::vector<std::uint32_t> all;
-        for (std::uint32_t block = 0; block < step.blocks.size(); ++block) all.push_back(block);
-        step.programs = {calls(all)};
-        for (const sim::OpCost& cost : kind ? prices.on(*kind, step, plan) : prices.of(step, plan))
-            seconds.push_back({cost.device, cost.host});
-        working = strategies::block_peaks(step);
+    Blocks(const StepProgram& step, const strategies::Plan& plan, const Prices& prices,
+           std::optional<std::uint32_t> kind)
+        : working(strategies::block_peaks(step)) {
+        for (const BlockPrice& price : prices.blocks(step, plan, kind))
+            seconds.push_back({price.cost.device, price.cost.host, price.kernels});
     }
     [[nodiscard]] CallSums time(std::uint32_t block) const {
         return block == LayerBlocks::none ? CallSums{} : seconds[block];

@@ -2,6 +2,7 @@
 // ranks, sharding and overlap alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,12 +15,16 @@ namespace orrery::planning {
 
 /// Calls of one kind over a run of layers.
 struct CallSums {
-    double device = 0;  ///< seconds, one behind the other on a free device
-    double host = 0;    ///< seconds that the host takes to issue them
-    CallSums operator-(const CallSums& other) const { return {device - other.device, host - other.host}; }
+    double device = 0;   ///< seconds, one behind the other on a free device
+    double host = 0;     ///< seconds that the host takes to issue them
+    double kernels = 0;  ///< of the device's those of kernels with no collective of the layer beside them
+    CallSums operator-(const CallSums& other) const {
+        return {device - other.device, host - other.host, kernels - other.kernels};
+    }
     CallSums& operator+=(const CallSums& other) {
         device += other.device;
         host += other.host;
+        kernels += other.kernels;
         return *this;
     }
 };
@@ -93,6 +98,16 @@ public:
     [[nodiscard]] std::uint32_t nodes() const { return end_; }
     [[nodiscard]] std::uint32_t body_begin() const { return body_; }
     [[nodiscard]] std::uint32_t body_end() const { return output_; }
+    /// Of a run's layers those of the body.
+    [[nodiscard]] Run body_of(const Run& run) const {
+        const std::uint32_t first = std::max(run.first, body_), last = std::min(run.last, output_);
+        return {first, last, std::clamp(run.again_until, first, last)};
+    }
+    /// A run's layer number `number` by itself.
+    [[nodiscard]] static Run single_of(const Run& run, std::uint32_t number) {
+        const std::uint32_t node = run.first + number;
+        return {node, node + 1, node < run.again_until ? node + 1 : node};
+    }
     /// Parameters of node `node` by itself.
     [[nodiscard]] Run single(std::uint32_t node) const { return {node, node + 1, node}; }
     /// The types of layer, and which node is of which.

@@ -1,6 +1,7 @@
 #include "planning/search/prices.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -13,26 +14,56 @@ using strategies::Axis;
 Prices::Prices(const Site& site)
     : site_(site), network_(site.cluster, site.profiles, sim::insisted_algorithms(site.scenario.plan.strategy)) {}
 
-std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const strategies::Plan& plan) const {
-    std::vector<sim::OpCost> least = on(0, step, plan);
-    for (std::uint32_t kind = 1; kind < network_.kinds().size(); ++kind) {
-        const std::vector<sim::OpCost> costs = on(kind, step, plan);
-        for (std::size_t i = 0; i < least.size(); ++i)
-            least[i] = {std::min(least[i].device, costs[i].device), std::min(least[i].host, costs[i].host),
-                        std::min(least[i].first_dispatch, costs[i].first_dispatch),
-                        std::min(least[i].host_to_end, costs[i].host_to_end)};
-    }
-    return least;
+namespace {
+
+sim::OpCost least(const sim::OpCost& one, const sim::OpCost& other) {
+    return {std::min(one.device, other.device), std::min(one.host, other.host),
+            std::min(one.first_dispatch, other.first_dispatch), std::min(one.host_to_end, other.host_to_end)};
 }
 
-std::vector<sim::OpCost> Prices::on(std::uint32_t kind, const strategies::StepProgram& step,
-                                    const strategies::Plan& plan) const {
-    const sim::GpuKind& gpu = network_.kinds()[kind];
-    // `step` is a part, at whose own clock it may take longer than in the whole.
-    const sim::Costs costs(step, plan, gpu.gpu, *gpu.predictor, network_, true, nullptr, 0, sim::StepClock::highest);
+}  // namespace
+
+std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const strategies::Plan& plan) const {
     std::vector<sim::OpCost> all;
-    for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i) all.push_back(costs.of(0, i));
+    for (std::uint32_t kind = 0; kind < network_.kinds().size(); ++kind) {
+        const sim::Costs priced = costs(kind, step, plan);
+        for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i)
+            kind == 0 ? all.push_back(priced.of(0, i)) : void(all[i] = least(all[i], priced.of(0, i)));
+    }
     return all;
+}
+
+std::vector<BlockPrice> Prices::blocks(const strategies::StepProgram& step, const strategies::Plan& plan,
+                                       std::optional<std::uint32_t> kind) const {
+    std::vector<BlockPrice> all;
+    for (std::uint32_t on = kind.value_or(0); on < (kind ? *kind + 1 : network_.kinds().size()); ++on) {
+        const sim::Costs priced = costs(on, step, plan);
+        for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
+            const auto& [ops, cost, shares] = priced.block(block);
+            double kernels = shares.gemm + shares.attention + shares.memory_bound;
+            for (std::size_t i = 0; i < ops.size(); ++i)
+                if (step.blocks[block].ops[i].lane != strategies::Lane::compute) kernels -= ops[i].seconds;
+            kernels = std::max(kernels, 0.0);
+            if (all.size() == block)
+                all.push_back({cost, kernels});
+            else
+                all[block] = {least(all[block].cost, cost), std::min(all[block].kernels, kernels)};
+        }
+    }
+    return all;
+}
+
+double Prices::overlap_slowdown() const {
+    double slowdown = std::numeric_limits<double>::infinity();
+    for (std::uint32_t kind = 0; kind < network_.kinds().size(); ++kind)
+        slowdown = std::min(slowdown, network_.kinds()[kind].predictor->constant("overlap_slowdown"));
+    return slowdown;
+}
+
+/// `step` is a part, at whose own clock it may take longer than in the whole.
+sim::Costs Prices::costs(std::uint32_t kind, const strategies::StepProgram& step, const strategies::Plan& plan) const {
+    const sim::GpuKind& gpu = network_.kinds()[kind];
+    return {step, plan, gpu.gpu, *gpu.predictor, network_, true, nullptr, 0, sim::StepClock::highest};
 }
 
 std::vector<std::uint32_t> Prices::ranks_of(std::uint32_t stage) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -15,6 +16,12 @@
 
 namespace orrery::planning {
 
+/// A call of a block.
+struct BlockPrice {
+    sim::OpCost cost;
+    double kernels = 0;  ///< at least, seconds of its kernels beside which none of its own collectives runs
+};
+
 /// Not for several threads: each has its own.
 class Prices {
 public:
@@ -23,9 +30,11 @@ public:
     /// Of the operations of a program's role 0, none of which runs beside another; on clusters of several kinds of GPU
     /// the least of each.
     [[nodiscard]] std::vector<sim::OpCost> of(const strategies::StepProgram& step, const strategies::Plan& plan) const;
-    /// The same on one kind of GPU, by its number in sim::Kinds.
-    [[nodiscard]] std::vector<sim::OpCost> on(std::uint32_t kind, const strategies::StepProgram& step,
-                                              const strategies::Plan& plan) const;
+    /// Of all blocks. kind: of GPU, by its number in sim::Kinds; none: the least of all kinds.
+    [[nodiscard]] std::vector<BlockPrice> blocks(const strategies::StepProgram& step, const strategies::Plan& plan,
+                                                 std::optional<std::uint32_t> kind) const;
+    /// How much longer kernels take beside collectives, on the kind of GPU where it is least.
+    [[nodiscard]] double overlap_slowdown() const;
     /// Of the GPUs of a stage's ranks, by their numbers in sim::Kinds: ascending, each once.
     [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage) const;
     /// The same of each data rank's ranks in the stage.
@@ -48,6 +57,8 @@ public:
     [[nodiscard]] const strategies::RankPlacement& placement() const { return placed_->placement; }
 
 private:
+    [[nodiscard]] sim::Costs costs(std::uint32_t kind, const strategies::StepProgram& step,
+                                   const strategies::Plan& plan) const;
     [[nodiscard]] std::vector<std::uint32_t> ranks_of(std::uint32_t stage) const;
 
     struct Hop {

@@ -77,7 +77,14 @@ public:
         times.update = norms() + optimizer();
         times.behind = behind() + times.update;
         times.per_pass = gathers();
-        for (const GradientBucket& bucket : buckets_.buckets) times.per_pass += scatter(bucket);
+        double scatters = 0;
+        for (const GradientBucket& bucket : buckets_.buckets) scatters += scatter(bucket);
+        times.per_pass += scatters;
+        if (!plan_.strategy.overlap_grad_reduce) {
+            times.waited = scatters;
+            for (std::uint32_t b = last_bucket(); b < buckets_.buckets.size(); ++b)
+                if (buckets_.buckets[b].chunk == 0) times.last += scatter(buckets_.buckets[b]);
+        }
         return times;
     }
 
@@ -161,6 +168,12 @@ private:
         return lends ? seconds - 2 * gather(*bare_.stage.chunks.front().front().blocks) : seconds;
     }
 
+    /// Of those that the last backward completes the first.
+    [[nodiscard]] std::uint32_t last_bucket() const {
+        std::uint32_t first = GradientBuckets::none;
+        buckets_.each(0, 0, [&](std::uint32_t bucket) { first = std::min(first, bucket); });
+        return first;
+    }
     /// Of the data lane, when the last backward has ended: the bucket that it completes, and without overlap what the
     /// lane carries behind that one.
     [[nodiscard]] double behind() const {

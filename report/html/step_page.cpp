@@ -23,9 +23,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json category_titles() {
+Json category_titles(const strategies::Strategy& strategy) {
     Json list = Json::array();
-    for (const Category& category : categories) list.push_back({{"key", category.key}, {"title", category.title}});
+    for (const Category& category : categories)
+        list.push_back({{"key", category.key}, {"title", title_of(category, strategy)}});
     return list;
 }
 
@@ -86,7 +87,7 @@ std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction
                     {"title", scenario.name},
                     {"subtitle", fmt::format("{} GPUs, {}", p.gpus, p.cluster)},
                     {"report", Json::parse(json(scenario, p))},
-                    {"categories", category_titles()},
+                    {"categories", category_titles(scenario.plan.strategy)},
                     {"timeline", timeline(scenario, p)},
                     {"memory", memory_curve(p)},
                     {"scaling", points(sim::scale_curve(scenario, p, profiles), p)},

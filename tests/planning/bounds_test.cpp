@@ -43,7 +43,8 @@ std::vector<Drawn> draw(const Site& site, const Space& space, std::mt19937_64& r
 }
 
 /// Of four sites two have gradients in several buckets, of one of which halves travel, and one sums in 16 bits; of
-/// three one counts zeros, and one has LAMB over all parameters or one by one.
+/// three one counts zeros, and one has LAMB over all parameters or one by one. Of five one has layers that take longer
+/// than what is beside them, and one on a machine whose tokens are many for its wires.
 Site site_of(std::uint64_t seed) {
     nlohmann::json document = nlohmann::json::parse(small_document(seed));
     document["strategy"] = {{"data", 1}};
@@ -51,6 +52,12 @@ Site site_of(std::uint64_t seed) {
     if (seed % 4 == 1) document["training"]["communication_data_type"] = "bf16";
     if (seed % 4 == 2) document["training"].update({{"grad_reduce_precision", "bf16"}, {"precision", "bf16"}});
     if (seed % 3 == 1) document["training"]["log_num_zeros_in_grad"] = true;
+    if (seed % 5 < 2) {
+        document["model"].update(
+            {{"hidden_size", 4096}, {"num_attention_heads", 32}, {"max_position_embeddings", 2048}});
+        document["training"]["seq_length"] = seed % 5 == 0 ? 1024 : 2048;
+    }
+    if (seed % 5 == 1) document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1 + seed % 2}};
     if (seed % 3 == 2) document["training"].update({{"optimizer", "lamb"}, {"fused_optimizer", seed % 2 == 0}});
     return Site(sim::scenario_of(document), 0, sim::profiles());
 }
@@ -84,6 +91,43 @@ TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
     RecordProperty("mean_share", fmt::format("{}", sum / static_cast<double>(count)));
     EXPECT_GT(closest, 0.99) << "of the simulated step";
     EXPECT_GT(sum / static_cast<double>(count), 0.6) << "a bound that says nothing excludes nothing";
+}
+
+/// Copies that take longer than the layers beside them, sums of gradients that layers wait for, and what slows them: a
+/// part of what each takes more than without is in the bound.
+TEST(Bounds, SayWhatCallsWaitForAndWhatSlowsThem) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["model"] = {{"name", "gpt"},       {"num_hidden_layers", 8},    {"hidden_size", 4096},
+                         {"vocab_size", 51200}, {"num_attention_heads", 32}, {"max_position_embeddings", 2048}};
+    document["training"] = {{"seq_length", 2048}, {"global_batch_size", 256}, {"precision", "bf16"}};
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}};
+    document["strategy"] = {{"data", 1}};
+    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    LayerTables tables;
+    Bounds bounds(site, tables);
+    strategies::Strategy open;
+    open.data = 8;
+    const auto shares = [&](const auto& change) {
+        strategies::Strategy changed = open;
+        change(changed);
+        const auto both = [&](const strategies::Strategy& strategy) {
+            const scenarios::Scenario scenario = site.under(strategy, 1);
+            return std::pair(bounds.of(scenario.plan).seconds, evaluate(scenario, sim::profiles()).step_s);
+        };
+        const auto [bound, step] = both(changed);
+        const auto [bound_without, without] = both(open);
+        EXPECT_LE(bound, step);
+        EXPECT_GT(step, 1.02 * without);
+        return (bound - bound_without) / (step - without);
+    };
+    EXPECT_GT(shares([](strategies::Strategy& s) { s.cpu_offloading_num_layers = 4; }), 0.8);
+    EXPECT_GT(shares([](strategies::Strategy& s) { s.cpu_offloading_num_layers = 8; }), 0.7);
+    EXPECT_GT(shares([](strategies::Strategy& s) { s.sharding = strategies::Sharding::zero2; }), 0.9);
+    EXPECT_GT(shares([](strategies::Strategy& s) {
+                  s.sharding = strategies::Sharding::zero3;
+                  s.overlap_grad_reduce = true;
+              }),
+              0.3);
 }
 
 /// A bound is of parts of a step, whose operations alone would leave a GPU a lower clock than the whole step does.

@@ -129,17 +129,17 @@ TEST(StageTables, StayWithinTheTerminal) {
     for (int stage = 0; stage < 8; ++stage)
         EXPECT_NE(narrow.find(fmt::format("stage {}", stage)), std::string::npos) << narrow;
     EXPECT_EQ(memory_table(p, 500), wide);
-    EXPECT_LE(widest_line(breakdown_table(p, 60)), 60U);
-    EXPECT_FALSE(breakdown_table(p, 1).empty()) << "one stage a piece is the least";
+    EXPECT_LE(widest_line(breakdown_table(p, {}, 60)), 60U);
+    EXPECT_FALSE(breakdown_table(p, {}, 1).empty()) << "one stage a piece is the least";
 }
 
 TEST(StageTables, FoldStagesThatAreAlikeWhereTheyAreTooWide) {
     sim::Prediction p = sample_prediction(8);
     for (std::size_t stage = 2; stage < 7; ++stage) p.stages[stage] = p.stages[1];
-    const std::string table = breakdown_table(p, 60);
+    const std::string table = breakdown_table(p, {}, 60);
     for (const char* title : {"stage 0  stages 1-6  stage 7  mean share"})
         EXPECT_NE(table.find(title), std::string::npos) << table;
-    EXPECT_EQ(breakdown_table(p).find("stages"), std::string::npos) << "there is room";
+    EXPECT_EQ(breakdown_table(p, {}).find("stages"), std::string::npos) << "there is room";
 }
 
 TEST(Terminal, LeavesOutWhatWasNotAskedFor) {
@@ -154,11 +154,23 @@ TEST(Terminal, LeavesOutWhatWasNotAskedFor) {
 }
 
 TEST(Terminal, SharesOfTheStepAddUp) {
-    const std::string table = breakdown_table(sample_prediction());
+    const std::string table = breakdown_table(sample_prediction(), {});
     double sum = 0;
     for (std::size_t at = table.find('%'); at != std::string::npos; at = table.find('%', at + 1))
         sum += std::stod(table.substr(table.rfind(' ', at) + 1));
     EXPECT_NEAR(sum, 100.0, 0.3) << table;
+}
+
+TEST(StageTables, SayWhoseCommunicationItIs) {
+    const sim::Prediction p = sample_prediction();
+    strategies::Strategy strategy;
+    const auto says = [&](const char* title) { return breakdown_table(p, strategy).find(title) != std::string::npos; };
+    strategy.tensor = 2;
+    EXPECT_TRUE(says("\nTP comm "));
+    strategy.context = 2;
+    EXPECT_TRUE(says("\nTP, CP comm "));
+    strategy.tensor = 1;
+    EXPECT_TRUE(says("\nCP comm "));
 }
 
 TEST(ShownStages, AreAllOfAFew) {
