@@ -17,7 +17,7 @@
 #include "strategies/optimizer_groups.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/packed_documents.hpp"
-#include "strategies/plan_fields.hpp"
+#include "strategies/plan_keys.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/replica_batches.hpp"
 #include "strategies/schedule_rules.hpp"
@@ -35,14 +35,8 @@ namespace {
 using kernels::Dtype;
 using std::uint64_t;
 
-void check_sizes(const Plan& plan) {
-    Strategy strategy = plan.strategy;
-    // Files may ask for buckets of 1 MB and more; what smaller ones cost in operations small models can afford.
-    if (strategy.bucket_bytes > 0) strategy.bucket_bytes = Strategy{}.bucket_bytes;
-    documents::check_fields(strategy_fields(), strategy, "/strategy");
-    documents::check_fields(training_fields(), plan.training, "/training");
+void check_ranks(const Strategy& of) {
     constexpr double most = 1U << 31U;
-    const Strategy& of = plan.strategy;
     const double ranks = double{1} * of.tensor * of.context * of.pipeline * of.data;
     if (ranks >= most)
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1",
@@ -410,10 +404,13 @@ std::uint64_t Plan::padded_vocab() const {
 }
 
 void validate(const Plan& plan, bool batch_divided) {
-    check_sizes(plan);
+    check_keys(plan);
+    check_together(plan, batch_divided);
+}
+
+void check_together(const Plan& plan, bool batch_divided) {
+    check_ranks(plan.strategy);
     check_replica_counts(plan);
-    models::validate(plan.model);
-    models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
     check_documents(plan);
     check_tensor_grid(plan);
     check_model_division(plan);

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "documents/message.hpp"
+#include "strategies/plan_keys.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::planning {
@@ -380,15 +381,23 @@ void Space::give(std::string_view key, const std::vector<std::string>& texts) {
     unusual_ = true;
 }
 
-bool Space::legal(const Plan& plan) const {
+bool Space::keeps(const Plan& plan, void (*rules)(const Plan&)) const {
     const strategies::Strategy& s = plan.strategy;
     if (uint64_t{s.tensor} * s.context * s.pipeline * s.data > room_.gpus) return false;
     try {
-        strategies::validate(plan);
+        rules(plan);
         return true;
     } catch (const Error&) {
         return false;
     }
+}
+
+bool Space::legal(const Plan& plan) const {
+    return keeps(plan, [](const Plan& whole) { strategies::validate(whole); });
+}
+
+bool Space::goes_together(const Plan& plan) const {
+    return keeps(plan, [](const Plan& whole) { strategies::check_together(whole); });
 }
 
 }  // namespace orrery::planning

@@ -64,10 +64,14 @@ public:
     }
 
 private:
+    /// legal() but for what single keys say, which those of rows do not break.
+    [[nodiscard]] bool goes_together(const strategies::Plan& plan) const;
+    [[nodiscard]] bool keeps(const strategies::Plan& plan, void (*rules)(const strategies::Plan&)) const;
+
     template <class Found>
     void walk(strategies::Plan& plan, std::size_t row, std::size_t end, const Found& found) const {
         if (row == end) {
-            if (end < rows().size() || !unusual_ || legal(plan)) found();
+            if (end < rows().size() || !unusual_ || goes_together(plan)) found();
             return;
         }
         const Values values = given_[row].empty() ? offers_[row](plan, room_) : given_[row];
