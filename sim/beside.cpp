@@ -34,6 +34,23 @@ double Slowed::*cause(Lane lane) {
 
 }  // namespace
 
+std::vector<Beginning> data_lane_beginnings(const Program& program) {
+    std::vector<Beginning> list;
+    std::vector<std::uint32_t> written(program.buffers.size(), 0);  // behind which operation, from 1
+    std::uint32_t earliest = 0;
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        if (std::holds_alternative<strategies::HostSync>(op.what)) earliest = i + 1;
+        if (op.lane == Lane::data && std::holds_alternative<strategies::Collective>(op.what)) {
+            for (const auto& used : {program.reads(op), program.writes(op)})
+                for (const BufferId id : used) earliest = std::max(earliest, written[id]);
+            list.push_back({i, earliest});
+        }
+        for (const BufferId id : program.writes(op)) written[id] = i + 1;
+    }
+    return list;
+}
+
 void Beside::begin(const Program& program, const Op& op, double seconds) {
     if (seconds > 0) running_.push_back({&program, &op, seconds});
 }

@@ -1,6 +1,7 @@
 // What kernels run beside: collectives and copies of other lanes, and how much longer the kernels take for it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "strategies/step_program.hpp"
@@ -16,11 +17,21 @@ struct Slowed {
     [[nodiscard]] double total() const { return tensor + experts + data + copies; }
 };
 
+/// A collective of the data lane, by its number in a program, and that of the operation behind whose predecessor it can
+/// begin: all that it waits for is written before, the lane has begun what comes before it, and the host, which is
+/// ahead, has come so far.
+struct Beginning {
+    std::uint32_t op = 0, at = 0;
+};
+/// In the order of the program, which is that of `at` too. A message that is asked for late begins before it is:
+/// gathers that the host asks for as their turn comes run beside the layer before.
+std::vector<Beginning> data_lane_beginnings(const strategies::Program& program);
+
 /// Goes through a role's operations in the order of its program, blocks included: told operation by operation, a call
 /// and its operations one by one come to the same. What another lane does lasts as long as it takes alone, counted in
-/// seconds of the compute lane after the operation that began it, and at most until that lane waits for it. Kernels
-/// within take `slowdown` times as long; a collective on the compute lane lets the time pass. Waiting for other ranks
-/// does not: when they come is not known here.
+/// seconds of the compute lane after the operation behind which it begins, and at most until that lane waits for it.
+/// Kernels within take `slowdown` times as long; a collective on the compute lane lets the time pass. Waiting for other
+/// ranks does not: when they come is not known here.
 class Beside {
 public:
     explicit Beside(double slowdown) : more_(slowdown - 1.0) {}

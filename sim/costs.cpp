@@ -292,10 +292,17 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
     costs.reserve(program.ops.size());
     Beside beside(slowdown_);
     std::vector<double> left;  // by what runs beside, one round before the end of those that are written
+    const std::vector<Beginning> beginnings =
+        slowdown_ == 1.0 ? std::vector<Beginning>{} : data_lane_beginnings(program);
+    auto next = beginnings.begin();
     const std::uint32_t end = program.rounds.end();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         if (program.rounds.ops > 0 && i == end - program.rounds.ops) left = beside.left();
         if (program.rounds.ops > 0 && i == end) steady_[role] = beside.left() == left;
+        for (; next != beginnings.end() && next->at <= i; ++next) {
+            const Op& begun = program.ops[next->op];
+            beside.begin(program, begun, collective_seconds(step, std::get<Collective>(begun.what)));
+        }
         const Op& op = program.ops[i];
         const auto* const call = std::get_if<strategies::Call>(&op.what);
         if (call != nullptr && beside.nothing()) {  // most operations
@@ -306,7 +313,8 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         if (slowdown_ == 1.0) continue;
         const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
         if (in_order) beside.wait(program, op);
-        if (const auto* collective = std::get_if<Collective>(&op.what); collective != nullptr && !in_order)
+        if (const auto* collective = std::get_if<Collective>(&op.what);
+            collective != nullptr && !in_order && op.lane != Lane::data)
             beside.begin(program, op, collective_seconds(step, *collective));
         if (const auto* copy = std::get_if<strategies::Copy>(&op.what);
             copy != nullptr && !copy->of_drives() && copies_->takes_cores())

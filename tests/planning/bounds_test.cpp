@@ -62,6 +62,21 @@ Site site_of(std::uint64_t seed) {
     return Site(sim::scenario_of(document), 0, sim::profiles());
 }
 
+/// Eight layers on one node.
+Site gpt_on_h100(std::uint32_t hidden, std::uint32_t global_batch) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["model"] = {{"name", "gpt"},
+                         {"num_hidden_layers", 8},
+                         {"hidden_size", hidden},
+                         {"vocab_size", 51200},
+                         {"num_attention_heads", hidden / 128},
+                         {"max_position_embeddings", 2048}};
+    document["training"] = {{"seq_length", 2048}, {"global_batch_size", global_batch}, {"precision", "bf16"}};
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}};
+    document["strategy"] = {{"data", 1}};
+    return Site(sim::scenario_of(document), 0, sim::profiles());
+}
+
 TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
     double closest = 0, sum = 0;
     std::size_t count = 0;
@@ -96,13 +111,7 @@ TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
 /// Copies that take longer than the layers beside them, sums of gradients that layers wait for, and what slows them: a
 /// part of what each takes more than without is in the bound.
 TEST(Bounds, SayWhatCallsWaitForAndWhatSlowsThem) {
-    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
-    document["model"] = {{"name", "gpt"},       {"num_hidden_layers", 8},    {"hidden_size", 4096},
-                         {"vocab_size", 51200}, {"num_attention_heads", 32}, {"max_position_embeddings", 2048}};
-    document["training"] = {{"seq_length", 2048}, {"global_batch_size", 256}, {"precision", "bf16"}};
-    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}};
-    document["strategy"] = {{"data", 1}};
-    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    const Site site = gpt_on_h100(4096, 256);
     LayerTables tables;
     Bounds bounds(site, tables);
     strategies::Strategy open;
@@ -132,13 +141,7 @@ TEST(Bounds, SayWhatCallsWaitForAndWhatSlowsThem) {
 
 /// A bound is of parts of a step, whose operations alone would leave a GPU a lower clock than the whole step does.
 TEST(Bounds, OfGpusAtTheirPowerLimitStayBelowTheStep) {
-    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
-    document["model"] = {{"name", "gpt"},       {"num_hidden_layers", 8},    {"hidden_size", 8192},
-                         {"vocab_size", 51200}, {"num_attention_heads", 64}, {"max_position_embeddings", 2048}};
-    document["training"] = {{"seq_length", 2048}, {"global_batch_size", 32}, {"precision", "bf16"}};
-    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}};
-    document["strategy"] = {{"data", 1}};
-    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    const Site site = gpt_on_h100(8192, 32);
     LayerTables tables;
     Bounds bounds(site, tables);
     std::mt19937_64 random(first_seed);
