@@ -322,12 +322,13 @@ void check_adapters(const Plan& plan) {
     if (plan.training.lora_rank == 0) return;
     if (plan.model.experts > 0 && plan.training.lora_targets == LoraTargets::all_linear)
         refuse("/training/lora_target_modules", "all-linear, but experts have no adapters",
-               "set it to \"attention\" or \"qkv\", or leave lora_rank out", Source::not_modelled);
-    if (plan.model.kv_lora_rank > 0 && plan.training.lora_targets == LoraTargets::qkv)
-        refuse(
-            "/training/lora_target_modules",
-            fmt::format("qkv, but {} makes queries, keys and values of latent ones by other layers", plan.model.name),
-            "set it to \"attention\" or \"all-linear\", or leave lora_rank out", Source::origin_of_key);
+               "set it to \"attention\", \"qkv\" or \"q_v\", or leave lora_rank out", Source::not_modelled);
+    const bool of_qkv = plan.training.lora_targets == LoraTargets::qkv;
+    if (plan.model.kv_lora_rank > 0 && (of_qkv || plan.training.lora_targets == LoraTargets::query_value))
+        refuse("/training/lora_target_modules",
+               fmt::format("{}, but {} makes queries, keys and values of latent ones by other layers",
+                           of_qkv ? "qkv" : "q_v", plan.model.name),
+               "set it to \"attention\" or \"all-linear\", or leave lora_rank out", Source::origin_of_key);
     if (plan.model.takes_images())
         refuse("/training/lora_rank", "adapters of a network over images", "leave it out", Source::not_modelled);
 }

@@ -73,7 +73,7 @@ enum class Optimizer : std::uint8_t {
 };
 
 /// Which linear layers have adapters when the rest of a model is frozen (LoRA, Hu et al. 2021).
-enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
+enum class LoraTargets : std::uint8_t { all_linear, attention, qkv, query_value };
 
 /// Of fp16's loss, so that small gradients are numbers in it (Megatron-LM, core/optimizer/grad_scaler.py): a step whose
 /// gradients are not all finite changes nothing. Dynamic: `hysteresis` such steps since the scale grew last, and each
@@ -159,6 +159,9 @@ struct Training {
     /// Fine-tuning of adapters of this rank alone; 0: all weights are trained.
     std::uint32_t lora_rank = 0;
     LoraTargets lora_targets = LoraTargets::all_linear;
+    /// Queries, keys and values, and the two halves of a gated MLP's first layer, have adapters of their own, as modules
+    /// of Hugging Face's models are apart (NeMo's CanonicalLoRA); false: one of what is one product.
+    bool canonical_lora = false;
     /// The embedding and so many of the first layers are not trained: no backward reaches them.
     std::uint32_t frozen_layers = 0;
 

@@ -55,7 +55,8 @@ constexpr std::array memory_formats{word("channels_last", MemoryFormat::channels
                                     word("channels_first", MemoryFormat::channels_first)};
 static_assert(memory_formats.size() == enumerators<MemoryFormat>);
 constexpr std::array lora_targets{word("all-linear", LoraTargets::all_linear),
-                                  word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv)};
+                                  word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv),
+                                  word("q_v", LoraTargets::query_value)};
 static_assert(lora_targets.size() == enumerators<LoraTargets>);
 constexpr std::array wires{word("as_summed", GradientWire::as_summed), word("fp32", GradientWire::fp32),
                            word("fp16", GradientWire::fp16), word("bf16", GradientWire::bf16)};
@@ -227,8 +228,13 @@ constexpr std::array of_training{
         .help = "Fine-tuning of adapters of this rank, all other weights frozen; 0: all are trained.",
         .origin = "Hu et al. 2021, arXiv:2106.09685"}),
     field<&Training::lora_targets>({.name = "lora_target_modules", .words = lora_targets,
-        .help = "Linear layers that have adapters: all of a block, attention's two, or its first.",
+        .help = "Linear layers that have adapters: all of a block, attention's two, its first, or of that queries and "
+                "values alone, each its own.",
         .origin = "arXiv:2106.09685, section 7.1"}),
+    field<&Training::canonical_lora>({.name = "canonical_lora",
+        .help = "Queries, keys and values, and a gated MLP's gate and up, have adapters of their own; false: one of each "
+                "product.",
+        .origin = "NeMo's CanonicalLoRA, Hugging Face's PEFT"}),
     field<&Training::frozen_layers>({.name = "frozen_layers", .min = 0, .max = max_layers_in_bf16,
         .help = "The embedding and so many of the first layers are not trained, and have no backward.",
         .origin = "Howard and Ruder 2018, arXiv:1801.06146; PyTorch (requires_grad_(False))"}),

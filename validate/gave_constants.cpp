@@ -38,8 +38,8 @@ bool looked_at(std::string_view source) {
     // steps with tensor ranks of bigscience_more are too fast was looked for, in vain. That InfiniBand spreads packets
     // was looked up because a step of mlperf_pretraining on 11,616 GPUs was too slow where one on 10,752 was right.
     // How weights and inputs in fp8 are kept was looked up because jobs of mlperf_finetuning that ran were said not to
-    // fit their GPUs.
-    static constexpr std::array<std::string_view, 18> sources{"vtrain_single",
+    // fit their GPUs. Which layers nemo_automodel's adapters are of was read because its fine-tuning was too fast.
+    static constexpr std::array<std::string_view, 19> sources{"vtrain_single",
                                                               "megatron_ci_tiny",
                                                               "bigscience",
                                                               "bigscience_more",
@@ -56,7 +56,8 @@ bool looked_at(std::string_view source) {
                                                               "nvidia_dgxc_benchmarking",
                                                               "zero_bubble",
                                                               "mlperf_pretraining",
-                                                              "mlperf_finetuning"};
+                                                              "mlperf_finetuning",
+                                                              "nemo_automodel"};
     return std::ranges::find(sources, source) != sources.end();
 }
 

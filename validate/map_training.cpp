@@ -147,7 +147,7 @@ bool gathers_narrow(const Row& row, Software software, const strategies::Trainin
 
 /// Where a row's task is LoRA: on the first linear layer of attention, as NeMo's and Megatron-Bridge's recipes for
 /// performance have it (finetune_recipe, performance_mode: target_modules linear_qkv); its rank, which is not published
-/// and moves a step by less than 1%, NeMo's default (llm.peft.LoRA, dim 32).
+/// and moves a step by less than 1%, NeMo's default (llm.peft.LoRA, dim 32). Rows of NeMo AutoModel state their own.
 void map_adapters(strategies::Training& training, const Row& row) {
     constexpr std::uint32_t usual_rank = 32;
     if (!trains_adapters(row)) return;

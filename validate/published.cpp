@@ -172,6 +172,7 @@ constexpr std::array table{
     FieldRule{"training", "num_apply_group", never},
     FieldRule{"training", "lora_rank", "NeMo's default where the task is LoRA (map_training.cpp)"},
     FieldRule{"training", "lora_target_modules", "NeMo's and Megatron-Bridge's: qkv"},
+    FieldRule{"training", "canonical_lora", "false: of linear_qkv as one"},
     FieldRule{"training", "clip_grad", "0 where a table says so, else the default"},
     FieldRule{"training", "optimizer", "of its scripts (map_optimizer.cpp)"},
     FieldRule{"training", "muon_num_ns_steps", never},

@@ -4,7 +4,9 @@
 // Frozen weights have no gradients and no states: their products of the backward that form gradients of weights fall
 // away, and with them the inputs that those need. Priced, not yet executed.
 #include <algorithm>
+#include <numeric>
 #include <string_view>
+#include <vector>
 
 #include "strategies/partition/sharder.hpp"
 #include "strategies/schedule/schedule.hpp"
@@ -21,8 +23,21 @@ using Works = std::vector<Work>;
 
 bool has_adapter(std::string_view piece, LoraTargets targets) {
     if (piece == "qkv") return true;
-    if (piece == "projection") return targets != LoraTargets::qkv;
+    if (piece == "projection") return targets == LoraTargets::all_linear || targets == LoraTargets::attention;
     return (piece == "up" || piece == "down") && targets == LoraTargets::all_linear;
+}
+
+/// Of a product's columns those that have adapters, by adapter.
+std::vector<std::uint32_t> adapted(const Piece& piece, const Plan& plan, std::uint32_t columns) {
+    const bool values_alone = plan.training.lora_targets == LoraTargets::query_value;
+    const models::ModelSpec& model = plan.model;
+    if (!plan.training.canonical_lora && !values_alone) return {columns};
+    if (piece.name == "up" && model.gated) return {columns / 2, columns / 2};
+    if (piece.name != "qkv") return {columns};
+    const std::uint32_t heads = model.heads + 2 * model.kv_heads, of_keys = columns / heads * model.kv_heads;
+    const std::uint32_t of_queries = columns - 2 * of_keys;
+    if (values_alone) return {of_queries, of_keys};
+    return {of_queries, of_keys, of_keys};
 }
 
 /// The product itself, among casts and collectives.
@@ -77,35 +92,49 @@ bool needs_results(const Plan& plan) {
            !exchanges_heads(plan);
 }
 
-/// rank: of the adapter. Its products are in the format of activations, beside fp8 ones too.
-void add_adapter(Piece& piece, const Plan& plan, std::uint32_t rank, std::uint64_t input_bytes) {
+/// Works of adapters in the format of activations, beside fp8 products too.
+struct AdapterWorks {
+    Works forward, backward;
+
+    /// An adapter of this rank behind a product of so many rows, of all that it takes to so many of its columns.
+    void add(kernels::Dtype dtype, const Gemm& base, std::uint32_t columns, std::uint32_t rank) {
+        const auto gemm = [&](const char* name, std::uint32_t m, std::uint32_t n, std::uint32_t k, GemmPass pass) {
+            return Work{
+                .name = name, .what = Gemm{dtype, 1, m, n, k, pass}, .of_weights = pass == GemmPass::weight_gradient};
+        };
+        const auto sum = [&](const char* name, std::uint32_t width) {
+            return Work{name, Pointwise{PointwiseKind::add, dtype, base.m, width}};
+        };
+        forward.push_back(gemm("adapter in", base.m, rank, base.k, GemmPass::forward));
+        forward.push_back(gemm("adapter out", base.m, columns, rank, GemmPass::forward));
+        forward.push_back(sum("add adapter", columns));
+        backward.push_back(gemm("adapter out wgrad", rank, columns, base.m, GemmPass::weight_gradient));
+        backward.push_back(gemm("adapter out dgrad", base.m, rank, columns, GemmPass::data_gradient));
+        backward.push_back(gemm("adapter in wgrad", base.k, rank, base.m, GemmPass::weight_gradient));
+        backward.push_back(gemm("adapter in dgrad", base.m, base.k, rank, GemmPass::data_gradient));
+        backward.push_back(sum("add adapter gradient", base.k));
+    }
+};
+
+void add_adapters(Piece& piece, const Plan& plan, std::uint64_t input_bytes) {
     const kernels::Dtype dtype = activation_dtype(plan);
+    const std::uint64_t rank = plan.training.lora_rank;
     const auto forward = product(piece.forward, false);
     const Gemm base = std::get<Gemm>(std::get<kernels::Kernel>(forward->what));
-    const auto gemm = [&](std::uint32_t m, std::uint32_t n, std::uint32_t k, GemmPass pass) {
-        return Gemm{dtype, 1, m, n, k, pass};
-    };
-    const auto add = [&](std::uint32_t columns) { return Pointwise{PointwiseKind::add, dtype, base.m, columns}; };
-    const auto weights = [](const char* name, const Gemm& product) {
-        return Work{.name = name, .what = product, .of_weights = true};
-    };
-    piece.forward.insert(forward + 1, {{"adapter in", gemm(base.m, rank, base.k, GemmPass::forward)},
-                                       {"adapter out", gemm(base.m, base.n, rank, GemmPass::forward)},
-                                       {"add adapter", add(base.n)}});
-    const auto backward = product(piece.backward, true);
-    piece.backward.insert(backward + 1,
-                          {weights("adapter out wgrad", gemm(rank, base.n, base.m, GemmPass::weight_gradient)),
-                           {"adapter out dgrad", gemm(base.m, rank, base.n, GemmPass::data_gradient)},
-                           weights("adapter in wgrad", gemm(base.k, rank, base.m, GemmPass::weight_gradient)),
-                           {"adapter in dgrad", gemm(base.m, base.k, rank, GemmPass::data_gradient)},
-                           {"add adapter gradient", add(base.k)}});
+    const std::vector<std::uint32_t> parts = adapted(piece, plan, base.n);
+    AdapterWorks works;
+    for (const std::uint32_t columns : parts) works.add(dtype, base, columns, plan.training.lora_rank);
+    piece.forward.insert(forward + 1, works.forward.begin(), works.forward.end());
+    piece.backward.insert(product(piece.backward, true) + 1, works.backward.begin(), works.backward.end());
+    const std::uint64_t outputs = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
+    const std::uint64_t inputs = std::uint64_t{base.k} * parts.size();
+    const std::uint64_t inner = std::uint64_t{base.m} * rank * parts.size() * kernels::size_of(dtype);
     const bool split_by_inputs = piece.name == "projection" || piece.name == "down";
-    const std::uint64_t inner = std::uint64_t{base.m} * rank * kernels::size_of(dtype);
-    piece.parameters = std::uint64_t{rank} * (std::uint64_t{base.k} + base.n);
-    piece.replicated_parameters = std::uint64_t{rank} * (split_by_inputs ? base.n : base.k);
+    piece.parameters = rank * (inputs + outputs);
+    piece.replicated_parameters = rank * (split_by_inputs ? outputs : inputs);
     piece.saved_bytes += input_bytes + inner;
     piece.weight_saved_bytes = input_bytes + inner;
-    piece.output_gradient_bytes = std::uint64_t{base.m} * base.n * kernels::size_of(dtype);
+    piece.output_gradient_bytes = base.m * outputs * kernels::size_of(dtype);
 }
 
 }  // namespace
@@ -118,7 +147,7 @@ void train_adapters_alone(ShardedLayer& layer, const Plan& plan) {
         const std::uint64_t input_bytes = input_in_16_bits(plan, piece);
         freeze(piece);
         if (has_adapter(piece.name, plan.training.lora_targets))
-            add_adapter(piece, plan, plan.training.lora_rank, of_attention && shares_results(plan) ? 0 : input_bytes);
+            add_adapters(piece, plan, of_attention && shares_results(plan) ? 0 : input_bytes);
         else if (of_attention && needs_results(plan))
             piece.saved_bytes += input_bytes;
         if (is_input) forget(piece);

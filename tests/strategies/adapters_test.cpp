@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
 #include "strategies/layer_blocks.hpp"
@@ -57,6 +58,45 @@ TEST(Adapters, TargetsChooseLayers) {
     EXPECT_EQ(parameters(LoraTargets::qkv), qkv);
     EXPECT_EQ(parameters(LoraTargets::attention), qkv + 4ULL * (spec.hidden + spec.heads * spec.head_dim));
     EXPECT_GT(parameters(LoraTargets::all_linear), parameters(LoraTargets::attention));
+}
+
+/// What PEFT's print_trainable_parameters() says of Llama 3 8B, all linear layers, rank 16: 41,943,040; and of Llama 2
+/// 7B, queries and values, rank 8: 4,194,304.
+TEST(Adapters, OfModulesOfTheirOwnAreAsManyAsPeftHas) {
+    const auto trained = [](const char* name, std::uint32_t rank, LoraTargets targets, bool apart) {
+        Plan plan = plan_of(rank, targets);
+        plan.model = models::find(name);
+        plan.training.canonical_lora = apart;
+        return block(plan).parameters() * plan.model.layers;
+    };
+    EXPECT_EQ(trained("llama3-8b", 16, LoraTargets::all_linear, true), 41'943'040U);
+    EXPECT_EQ(trained("llama2-7b", 8, LoraTargets::query_value, false), 4'194'304U);
+    EXPECT_LT(trained("llama3-8b", 16, LoraTargets::all_linear, false), 41'943'040U);
+    EXPECT_EQ(trained("llama2-7b", 8, LoraTargets::query_value, true), 4'194'304U);
+}
+
+/// Three pairs of products in place of one, of the same columns together.
+TEST(Adapters, OfModulesOfTheirOwnReadTheInputEach) {
+    Plan plan = plan_of(4, LoraTargets::qkv);
+    const auto products_of = [](const Plan& of, const char* name) {
+        std::vector<std::uint32_t> columns;
+        for (const Piece& piece : block(of).pieces)
+            for (const Work& work : piece.forward)
+                if (work.name == name)
+                    columns.push_back(std::get<kernels::Gemm>(std::get<kernels::Kernel>(work.what)).n);
+        return columns;
+    };
+    const models::ModelSpec spec = tiny_llama();
+    const std::uint32_t queries = spec.heads * spec.head_dim, keys = spec.kv_heads * spec.head_dim;
+    EXPECT_EQ(products_of(plan, "adapter out"), (std::vector{queries + 2 * keys}));
+    plan.training.canonical_lora = true;
+    EXPECT_EQ(products_of(plan, "adapter out"), (std::vector{queries, keys, keys}));
+    EXPECT_EQ(products_of(plan, "adapter in"), (std::vector<std::uint32_t>{4, 4, 4}));
+    plan.training.lora_targets = LoraTargets::query_value;
+    EXPECT_EQ(products_of(plan, "adapter out"), (std::vector{queries, keys}));
+    plan.training.lora_targets = LoraTargets::all_linear;
+    EXPECT_EQ(products_of(plan, "adapter out"),
+              (std::vector{queries, keys, keys, spec.hidden, spec.ffn, spec.ffn, spec.hidden}));
 }
 
 /// All weights lie there; gradients and states are those of adapters, and only they are reduced.
