@@ -159,8 +159,8 @@ struct Training {
     /// Fine-tuning of adapters of this rank alone; 0: all weights are trained.
     std::uint32_t lora_rank = 0;
     LoraTargets lora_targets = LoraTargets::all_linear;
-    /// Queries, keys and values, and the two halves of a gated MLP's first layer, have adapters of their own, as modules
-    /// of Hugging Face's models are apart (NeMo's CanonicalLoRA); false: one of what is one product.
+    /// Queries, keys and values, and the two halves of a gated MLP's first layer, have adapters of their own, as
+    /// Hugging Face's models have them apart (NeMo's CanonicalLoRA); false: one of what is one product.
     bool canonical_lora = false;
     /// The embedding and so many of the first layers are not trained: no backward reaches them.
     std::uint32_t frozen_layers = 0;

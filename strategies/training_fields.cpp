@@ -232,8 +232,8 @@ constexpr std::array of_training{
                 "values alone, each its own.",
         .origin = "arXiv:2106.09685, section 7.1"}),
     field<&Training::canonical_lora>({.name = "canonical_lora",
-        .help = "Queries, keys and values, and a gated MLP's gate and up, have adapters of their own; false: one of each "
-                "product.",
+        .help = "Queries, keys and values, and a gated MLP's gate and up, have adapters of their own; false: one of "
+                "each product.",
         .origin = "NeMo's CanonicalLoRA, Hugging Face's PEFT"}),
     field<&Training::frozen_layers>({.name = "frozen_layers", .min = 0, .max = max_layers_in_bf16,
         .help = "The embedding and so many of the first layers are not trained, and have no backward.",

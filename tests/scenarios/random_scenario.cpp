@@ -208,8 +208,9 @@ void draw_windows_and_adapters(Dice& dice, const Shape& shape, json& scenario) {
     }
     if (dice.between(0, 4) == 0) {
         scenario["training"]["lora_rank"] = rank;
-        scenario["training"]["lora_target_modules"] = dice.one_of<std::string>({"all-linear", "attention", "qkv", "q_v"});
-        if (dice.coin()) scenario["training"]["canonical_lora"] = true;
+        nlohmann::json& training = scenario["training"];
+        training["lora_target_modules"] = dice.one_of<std::string>({"all-linear", "attention", "qkv", "q_v"});
+        if (dice.coin()) training["canonical_lora"] = true;
     }
 }
 
