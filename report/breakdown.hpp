@@ -31,7 +31,8 @@ inline constexpr std::array<Category, 11> categories{{
     {"bubble", "bubble", &sim::Breakdown::bubble},
 }};
 
-/// What tables call it in a plan: the communication of tensor ranks is also that of context ranks, where there are any.
+/// What a step's tables and pages call it in a plan: the communication of tensor ranks is also that of context ranks,
+/// where there are any.
 std::string_view title_of(const Category& category, const strategies::Strategy& strategy);
 
 /// The stage that bounds the step: the one that waits least for the others; the first of equals. 0 when there are

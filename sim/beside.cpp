@@ -36,17 +36,21 @@ double Slowed::*cause(Lane lane) {
 
 std::vector<Beginning> data_lane_beginnings(const Program& program) {
     std::vector<Beginning> list;
-    std::vector<std::uint32_t> written(program.buffers.size(), 0);  // behind which operation, from 1
-    std::uint32_t earliest = 0;
+    // By buffer, the number of the first operation that may read it, or write it.
+    std::vector<std::uint32_t> readable(program.buffers.size(), 0), writable(program.buffers.size(), 0);
+    std::uint32_t lane = 0;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
-        if (std::holds_alternative<strategies::HostSync>(op.what)) earliest = i + 1;
-        if (op.lane == Lane::data && std::holds_alternative<strategies::Collective>(op.what)) {
-            for (const auto& used : {program.reads(op), program.writes(op)})
-                for (const BufferId id : used) earliest = std::max(earliest, written[id]);
-            list.push_back({i, earliest});
+        if (std::holds_alternative<strategies::HostSync>(op.what)) lane = i + 1;
+        std::uint32_t behind = i + 1;
+        if (op.lane == Lane::data) {
+            for (const BufferId id : program.reads(op)) lane = std::max(lane, readable[id]);
+            for (const BufferId id : program.writes(op)) lane = std::max(lane, writable[id]);
+            if (std::holds_alternative<strategies::Collective>(op.what)) list.push_back({i, lane});
+            behind = lane;
         }
-        for (const BufferId id : program.writes(op)) written[id] = i + 1;
+        for (const BufferId id : program.reads(op)) writable[id] = std::max(writable[id], behind);
+        for (const BufferId id : program.writes(op)) readable[id] = writable[id] = behind;
     }
     return list;
 }

@@ -17,14 +17,14 @@ struct Slowed {
     [[nodiscard]] double total() const { return tensor + experts + data + copies; }
 };
 
-/// A collective of the data lane, by its number in a program, and that of the operation behind whose predecessor it can
-/// begin: all that it waits for is written before, the lane has begun what comes before it, and the host, which is
-/// ahead, has come so far.
+/// A collective of the data lane, by its number in a program, and the number of the first operation that it can run
+/// beside: what it reads has been written by those before, what it overwrites has been read, the lane has begun all
+/// that comes before it there, and the host, which is ahead, has come so far.
 struct Beginning {
     std::uint32_t op = 0, at = 0;
 };
-/// In the order of the program, which is that of `at` too. A message that is asked for late begins before it is:
-/// gathers that the host asks for as their turn comes run beside the layer before.
+/// In the order of the program, which is that of `at` too. What is asked for late begins before its place: gathers that
+/// the host asks for as their turn comes run beside the layer before.
 std::vector<Beginning> data_lane_beginnings(const strategies::Program& program);
 
 /// Goes through a role's operations in the order of its program, blocks included: told operation by operation, a call

@@ -412,6 +412,7 @@ void validate(const Plan& plan, bool batch_divided) {
 void check_together(const Plan& plan, bool batch_divided) {
     check_ranks(plan.strategy);
     check_replica_counts(plan);
+    models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
     check_documents(plan);
     check_tensor_grid(plan);
     check_model_division(plan);

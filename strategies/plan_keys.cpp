@@ -13,7 +13,6 @@ void check_keys(const Plan& plan) {
     documents::check_fields(strategy_fields(), strategy, "/strategy");
     documents::check_fields(training_fields(), plan.training, "/training");
     models::validate(plan.model);
-    models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
 }
 
 }  // namespace orrery::strategies

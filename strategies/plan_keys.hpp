@@ -5,8 +5,8 @@
 
 namespace orrery::strategies {
 
-/// Throws Error as validate() does, for what one key says by itself: of the strategy, the training and the model, whose
-/// other rules are among them.
+/// Throws Error as validate() does, for what a key of the strategy or the training says by itself, and for a model that
+/// breaks a rule of models.
 void check_keys(const Plan& plan);
 
 /// The same for what keys say together, of a plan whose keys check_keys() lets pass.

@@ -269,6 +269,7 @@ const Bounds::Copies& Bounds::copies(const Plan& plan, const Stage& of) {
     const LayerTable& layers = *shape_.layers;
     Copies sums;
     double turn = std::numeric_limits<double>::infinity();  // of a forward and a backward
+    double last = 0;  // copies that are waited for in the backward alone, where one's own follows at once
     for (const Run& run : of.chunks) {
         const Run body = layers.body_of(run);
         const std::uint32_t size = body.last - body.first, all = offloaded == size ? 1 : 0;
@@ -281,6 +282,7 @@ const Bounds::Copies& Bounds::copies(const Plan& plan, const Stage& of) {
             const double copy = prices_.copy(plan, layers.saved_of(run, layer));
             one_way += copy;
             if (layer + all < offloaded) out += copy;
+            if (layer + 1 == offloaded) last += copy;
             if (layer + 1 + all < offloaded) back += copy;
         }
         sums.waited +=
@@ -292,6 +294,7 @@ const Bounds::Copies& Bounds::copies(const Plan& plan, const Stage& of) {
         if (all == 0) turn = 0;
     }
     sums.waited *= plan.micro_batches();
+    if (plan.strategy.pipeline > 1) sums.waited = std::max(0.0, sums.waited - last);
     sums.one_way = std::max(sums.one_way * plan.micro_batches(), static_cast<double>(of.turns) * turn);
     return place->second = sums;
 }
@@ -316,14 +319,12 @@ Bound Bounds::of_layers(const Plan& plan) const {
 /// behind the last backward, where the compute lane runs no kernel, or beside a kernel, which is slowed meanwhile and
 /// hides the more of them for it: a kernel of one second takes `slowdown`, and these are as many of the data lane's.
 double Bounds::end(const Plan& plan, const Stage& of, const UpdateTimes& times, double before, double copied) const {
-    const strategies::Strategy& s = plan.strategy;
     const double passes = plan.micro_batches(), behind = times.behind - times.update;
-    const bool split = schedule_of(s.schedule).splits_backward();  // gradients of weights do not wait
+    const bool split = schedule_of(plan.strategy.schedule).splits_backward();  // gradients of weights do not wait
     const double waited = split ? 0 : std::max(copied, passes * times.waited - times.last);
     const double last_backward = before + of.behind_fill + std::max(0.0, waited - of.between);
-    double slowed = 0;
-    if (!s.overlap_expert_exchanges)  // else other calls than those of `kernels`
-        slowed = std::max(0.0, passes * times.per_pass - behind - (last_backward - of.kernels)) * (1 - 1 / slowdown_);
+    const double beside = passes * times.slowing - behind - (last_backward - of.kernels);
+    const double slowed = std::max(0.0, beside) * (1 - 1 / slowdown_);
     return last_backward + slowed + times.behind;
 }
 

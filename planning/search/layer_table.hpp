@@ -45,7 +45,8 @@ public:
                            std::uint8_t>;
     static Key key(const strategies::Plan& plan);
 
-    /// prices must have been placed for the plan. kind: of GPU, as Prices::on() has it; none: the least of all kinds.
+    /// prices must have been placed for the plan. kind: of GPU, as Prices::blocks() has it; none: the least of all
+    /// kinds.
     LayerTable(const strategies::Plan& plan, const Prices& prices, std::optional<std::uint32_t> kind = {});
 
     /// The layers of chunk `chunk` of stage `stage`.

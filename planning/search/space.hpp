@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    /// legal() but for what single keys say, which those of rows do not break.
+    /// legal() but for what single keys say, which is asked of plans that are taken further.
     [[nodiscard]] bool goes_together(const strategies::Plan& plan) const;
     [[nodiscard]] bool keeps(const strategies::Plan& plan, void (*rules)(const strategies::Plan&)) const;
 

@@ -76,15 +76,15 @@ public:
         times.before = std::max(zeroing(), first_gather());
         times.update = norms() + optimizer();
         times.behind = behind() + times.update;
-        times.per_pass = gathers();
-        double scatters = 0;
-        for (const GradientBucket& bucket : buckets_.buckets) scatters += scatter(bucket);
-        times.per_pass += scatters;
+        const double sums = scatters();
+        times.per_pass = gathers() + sums;
         if (!plan_.strategy.overlap_grad_reduce) {
-            times.waited = scatters;
-            for (std::uint32_t b = last_bucket(); b < buckets_.buckets.size(); ++b)
+            times.waited = sums;
+            for (std::uint32_t b = completed_last(); b < buckets_.buckets.size(); ++b)
                 if (buckets_.buckets[b].chunk == 0) times.last += scatter(buckets_.buckets[b]);
         }
+        least_ = true;
+        times.slowing = prices_.kinds().size() > 1 ? 0 : gathers() + scatters();
         return times;
     }
 
@@ -97,8 +97,16 @@ private:
         double seconds = 0;
         for (const Move& move : moves) {
             const strategies::Collective made = strategies::collective_of(plan_, move, bytes);
-            seconds += prices_.collective(index_, made.on_links(), made.group, made.bytes);
+            const auto of = [&](std::uint32_t stage) {
+                return prices_.collective(stage, made.on_links(), made.group, made.bytes);
+            };
+            seconds += least_ ? std::min(of(index_), of(0)) : of(index_);
         }
+        return seconds;
+    }
+    [[nodiscard]] double scatters() const {
+        double seconds = 0;
+        for (const GradientBucket& bucket : buckets_.buckets) seconds += scatter(bucket);
         return seconds;
     }
     [[nodiscard]] double scatter(const GradientBucket& bucket) const {
@@ -168,24 +176,24 @@ private:
         return lends ? seconds - 2 * gather(*bare_.stage.chunks.front().front().blocks) : seconds;
     }
 
-    /// Of those that the last backward completes the first.
-    [[nodiscard]] std::uint32_t last_bucket() const {
+    /// The first of the buckets that the last backward completes.
+    [[nodiscard]] std::uint32_t completed_last() const {
         std::uint32_t first = GradientBuckets::none;
         buckets_.each(0, 0, [&](std::uint32_t bucket) { first = std::min(first, bucket); });
         return first;
     }
+
     /// Of the data lane, when the last backward has ended: the bucket that it completes, and without overlap what the
     /// lane carries behind that one.
     [[nodiscard]] double behind() const {
-        std::uint32_t first = GradientBuckets::none;
         double seconds = 0;
-        buckets_.each(0, 0, [&](std::uint32_t bucket) {
-            first = std::min(first, bucket);
-            seconds += scatter(buckets_.buckets[bucket]) + reduce(buckets_.buckets[bucket]);
-        });
-        if (plan_.strategy.overlap_grad_reduce) return seconds;
-        seconds = 0;
-        for (std::uint32_t b = first; b < buckets_.buckets.size(); ++b) {
+        if (plan_.strategy.overlap_grad_reduce) {
+            buckets_.each(0, 0, [&](std::uint32_t bucket) {
+                seconds += scatter(buckets_.buckets[bucket]) + reduce(buckets_.buckets[bucket]);
+            });
+            return seconds;
+        }
+        for (std::uint32_t b = completed_last(); b < buckets_.buckets.size(); ++b) {
             const GradientBucket& bucket = buckets_.buckets[b];
             seconds += reduce(bucket) + (bucket.chunk == 0 ? scatter(bucket) : 0);
         }
@@ -222,6 +230,7 @@ private:
     Ownership dense_, experts_;
     GradientBuckets buckets_;
     strategies::StepProgram step_;
+    bool least_ = false;  // collectives in the quicker of the stage's own group and the first one's
 };
 
 }  // namespace
@@ -231,8 +240,8 @@ const UpdateTimes& UpdateTable::of(const Plan& plan, const LayerTable& layers, s
     const auto shape = static_cast<std::uint8_t>((s.sequence_parallel ? 1U : 0U) | (s.placement.empty() ? 0U : 2U) |
                                                  (stage > 0 ? 4U : 0U) | (s.embedding_as_layer ? 8U : 0U) |
                                                  (s.loss_as_layer ? 16U : 0U));
-    const auto overlap =
-        static_cast<std::uint8_t>((s.overlap_grad_reduce ? 1U : 0U) | (s.overlap_param_gather ? 2U : 0U));
+    const auto overlap = static_cast<std::uint8_t>(
+        (s.overlap_grad_reduce ? 1U : 0U) | (s.overlap_param_gather ? 2U : 0U) | (s.optimizer_cpu_offload ? 4U : 0U));
     const Key key{s.tensor,
                   s.context,
                   s.optimizer_instances,

@@ -15,9 +15,10 @@ struct UpdateTimes {
     double before = 0;    ///< until its first forward may begin
     double behind = 0;    ///< from the end of its last backward to the end of its update
     double per_pass = 0;  ///< of the data lane, for every micro-batch
-    double waited = 0;    ///< of that, what calls wait for: sums of gradients without overlap
-    double last = 0;      ///< of what is waited for, what lies behind the last backward
-    double update = 0;    ///< from the end of all that the data lane carries for micro-batches
+    double slowing = 0;  ///< the same as sim::Costs counts it where kernels run beside it: by groups of the first stage
+    double waited = 0;   ///< of that, what calls wait for: sums of gradients without overlap
+    double last = 0;     ///< of what is waited for, what lies behind the last backward
+    double update = 0;   ///< from the end of all that the data lane carries for micro-batches
 };
 
 /// By what they depend on, each worked out once. Not for several threads.

@@ -34,7 +34,8 @@ std::vector<std::uint32_t> adapted(const Piece& piece, const Plan& plan, std::ui
     if (!plan.training.canonical_lora && !values_alone) return {columns};
     if (piece.name == "up" && model.gated) return {columns / 2, columns / 2};
     if (piece.name != "qkv") return {columns};
-    const std::uint32_t heads = model.heads + 2 * model.kv_heads, of_keys = columns / heads * model.kv_heads;
+    const std::uint64_t heads = model.heads + 2 * model.kv_heads;
+    const auto of_keys = static_cast<std::uint32_t>(std::uint64_t{columns} * model.kv_heads / heads);
     const std::uint32_t of_queries = columns - 2 * of_keys;
     if (values_alone) return {of_queries, of_keys};
     return {of_queries, of_keys, of_keys};

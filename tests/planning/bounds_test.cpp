@@ -108,6 +108,49 @@ TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
     EXPECT_GT(sum / static_cast<double>(count), 0.6) << "a bound that says nothing excludes nothing";
 }
 
+/// Of a forward and the backward behind it stage 0 waits for one message, and for none where that ends in the
+/// embedding.
+TEST(Bounds, OfChunksWhoseMessagesAreWaitedForStayBelowTheStep) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["training"].update({{"global_batch_size", 48}, {"cuda_graph", true}});
+    document["cluster"] = {{"preset", "dgx-a100"}, {"nodes", 2}};
+    document["strategy"] = {{"data", 1}};
+    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    LayerTables tables;
+    Bounds bounds(site, tables);
+    strategies::Strategy strategy;
+    strategy.tensor = 8;
+    strategy.pipeline = strategy.virtual_pipeline = 2;
+    strategy.schedule = strategies::ScheduleKind::interleaved;
+    strategy.sequence_parallel = true;
+    const scenarios::Scenario scenario = site.under(strategy, 1);
+    const double bound = bounds.of(scenario.plan).seconds, step = evaluate(scenario, sim::profiles()).step_s;
+    EXPECT_LE(bound, step);
+    EXPECT_GT(bound, 0.97 * step);
+}
+
+/// Seven data ranks of two stages: the second stage's are on both nodes, and kernels are slowed as by the first's.
+TEST(Bounds, OfStagesThatLieOtherwiseStayBelowTheStep) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["model"] = {{"name", "gpt"},       {"num_hidden_layers", 8},    {"hidden_size", 4096},
+                         {"vocab_size", 51200}, {"num_attention_heads", 32}, {"max_position_embeddings", 2048}};
+    document["training"] = {{"seq_length", 2048}, {"global_batch_size", 245}, {"precision", "bf16"}};
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 2}};
+    document["strategy"] = {{"data", 1}};
+    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    LayerTables tables;
+    Bounds bounds(site, tables);
+    strategies::Strategy strategy;
+    strategy.pipeline = 2;
+    strategy.data = 7;
+    strategy.overlap_grad_reduce = true;
+    for (const auto sharding : {strategies::Sharding::zero2, strategies::Sharding::zero3}) {
+        strategy.sharding = sharding;
+        const scenarios::Scenario scenario = site.under(strategy, 1);
+        EXPECT_LE(bounds.of(scenario.plan).seconds, evaluate(scenario, sim::profiles()).step_s);
+    }
+}
+
 /// Copies that take longer than the layers beside them, sums of gradients that layers wait for, and what slows them: a
 /// part of what each takes more than without is in the bound.
 TEST(Bounds, SayWhatCallsWaitForAndWhatSlowsThem) {

@@ -210,7 +210,7 @@ void draw_windows_and_adapters(Dice& dice, const Shape& shape, json& scenario) {
         scenario["training"]["lora_rank"] = rank;
         nlohmann::json& training = scenario["training"];
         training["lora_target_modules"] = dice.one_of<std::string>({"all-linear", "attention", "qkv", "q_v"});
-        if (dice.coin()) training["canonical_lora"] = true;
+        if (rank == 8) training["canonical_lora"] = true;
     }
 }
 

@@ -94,6 +94,11 @@ TEST(Adapters, OfModulesOfTheirOwnReadTheInputEach) {
     EXPECT_EQ(products_of(plan, "adapter in"), (std::vector<std::uint32_t>{4, 4, 4}));
     plan.training.lora_targets = LoraTargets::query_value;
     EXPECT_EQ(products_of(plan, "adapter out"), (std::vector{queries, keys}));
+    Plan narrow = plan;  // heads of 18 columns, of which each of four tensor ranks has some of two
+    narrow.strategy.tensor = 4;
+    narrow.model.heads = narrow.model.kv_heads = 8;
+    narrow.model.head_dim = 18;
+    EXPECT_EQ(products_of(narrow, "adapter out"), (std::vector{36U, 36U}));
     plan.training.lora_targets = LoraTargets::all_linear;
     EXPECT_EQ(products_of(plan, "adapter out"),
               (std::vector{queries, keys, keys, spec.hidden, spec.ffn, spec.ffn, spec.hidden}));
@@ -203,6 +208,8 @@ TEST(Adapters, AFrozenEmbeddingKeepsNothing) {
 TEST(Adapters, LatentAttentionHasNoLayerOfThreeToAdapt) {
     Plan plan = plan_of(4, LoraTargets::qkv);
     plan.model = latent_llama();
+    EXPECT_EQ(refused_at(plan), "/training/lora_target_modules");
+    plan.training.lora_targets = LoraTargets::query_value;
     EXPECT_EQ(refused_at(plan), "/training/lora_target_modules");
     plan.training.lora_targets = LoraTargets::attention;
     EXPECT_EQ(refused_at(plan), "accepted");
