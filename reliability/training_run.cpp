@@ -106,13 +106,14 @@ void set_interval(const Checkpoint& how, TrainingRun& run) {
     const double least = std::max(run.write - run.stall, run.shared_write / run.shared_every - run.stall) / beside;
     run.optimal_interval = how.interval_s == 0;
     if (!run.optimal_interval) {
-        run.interval = whole_steps(how.interval_s, run.step);
+        run.interval = whole_steps(how.interval_s / beside, run.step);
         if (run.interval < least * (1 - 1e-9))
-            throw Error("", "/checkpoint/interval",
-                        fmt::format("{} between checkpoints, but writing one takes {}", format_seconds(run.interval),
-                                    format_seconds(std::max(run.write, run.shared_write / run.shared_every))),
-                        fmt::format("at least {}; or state faster storage, or a larger shared_every",
-                                    format_seconds(std::ceil(least))));
+            throw Error(
+                "", "/checkpoint/interval",
+                fmt::format("{} between checkpoints, but writing one takes {}", format_seconds(run.paced_interval()),
+                            format_seconds(std::max(run.write, run.shared_write / run.shared_every))),
+                fmt::format("at least {}; or state faster storage, or a larger shared_every",
+                            format_seconds(std::ceil(least * beside))));
         return;
     }
     const double best =

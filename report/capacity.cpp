@@ -108,7 +108,7 @@ Json option_json(const Option& best) {
             {"goodput", best.forecast.goodput()},
             {"failures", best.forecast.failures},
             {"mtbf_s", run.failures_per_s > 0 ? Json(run.mtbf()) : Json()},
-            {"checkpoint_interval_s", std::isfinite(run.interval) ? Json(run.interval) : Json()},
+            {"checkpoint_interval_s", std::isfinite(run.interval) ? Json(run.paced_interval()) : Json()},
             {"wall_clock_s", best.forecast.seconds()},
             {"days", pair(best.days)},
             {"gpu_hours", pair(best.gpu_hours)},

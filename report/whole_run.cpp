@@ -49,9 +49,10 @@ std::string failures_line(const Forecast& all) {
 }
 
 std::string checkpoints_line(const TrainingRun& run) {
-    const std::string often = std::isfinite(run.interval) ? fmt::format("every {}{}", format_seconds(run.interval),
-                                                                        run.optimal_interval ? " (the optimum)" : "")
-                                                          : "at the end only";
+    const std::string often = std::isfinite(run.interval)
+                                  ? fmt::format("every {}{}", format_seconds(run.paced_interval()),
+                                                run.optimal_interval ? " (the optimum)" : "")
+                                  : "at the end only";
     return fmt::format("checkpoints {} {}: the steps wait {}, {} to write, {} to read\n",
                        format_bytes(run.checkpoint_bytes), often, format_seconds(run.stall), format_seconds(run.write),
                        format_seconds(run.read));
@@ -121,7 +122,7 @@ Json whole_run_json(const sim::Step& p, const Forecast& all) {
             {"mtbf_s", run.failures_per_s > 0 ? Json(run.mtbf()) : Json()},
             {"checkpoint",
              {{"bytes", run.checkpoint_bytes},
-              {"interval_s", std::isfinite(run.interval) ? Json(run.interval) : Json()},
+              {"interval_s", std::isfinite(run.interval) ? Json(run.paced_interval()) : Json()},
               {"optimal_interval", run.optimal_interval},
               {"stall_s", run.stall},
               {"write_s", run.write},

@@ -159,10 +159,13 @@ void Cm02Engine::start(std::span<const LinkUse> uses, double bytes, double rate_
     for (const LinkUse& use : uses) {
         if (use.weight != weight || weight == 0.0)
             throw Error(
-                fmt::format("CM02 has one weight a flow, not {} and {} (link {})", weight, use.weight, use.link),
-                "use the fluid engine");
+                fmt::format(
+                    "CM02 has one weight a flow, and messages here take several ways at once: {} and {} (link {})",
+                    weight, use.weight, use.link),
+                "SimGrid's network cannot show this; leave --engine out, or write --engine fast");
         if (!seen.insert(use.link).second)
-            throw Error(fmt::format("CM02 carries a flow once over link {}", use.link), "use the fluid engine");
+            throw Error(fmt::format("CM02 carries a flow once over link {}", use.link),
+                        "SimGrid's network cannot show this; leave --engine out, or write --engine fast");
     }
     // A flow that weighs the same on all its links is one of weight 1 that moves more bytes and gets a larger share.
     bytes = std::round(bytes * weight);
@@ -265,7 +268,8 @@ std::unique_ptr<Engine> new_cm02_engine(std::vector<double> capacity_bytes_per_s
     check_capacities(capacity_bytes_per_second);
     for (std::size_t l = 0; l < capacity_bytes_per_second.size(); ++l)
         if (!std::isfinite(capacity_bytes_per_second[l]))
-            throw Error(fmt::format("CM02 needs a finite capacity for link {}", l), "use the fluid engine");
+            throw Error(fmt::format("CM02 needs a finite capacity for link {}", l),
+                        "SimGrid's network cannot show this; leave --engine out, or write --engine fast");
     return std::make_unique<Cm02Engine>(std::move(capacity_bytes_per_second));
 }
 

@@ -192,6 +192,14 @@ TEST(Forecast, HasADistribution) {
     EXPECT_EQ(forecast(sample_run(), 1).seconds(), all.seconds());
 }
 
+/// However slow its input is.
+TEST(Forecast, EndsWhereNothingFails) {
+    TrainingRun run = sample_run();
+    run.failures_per_s = 0;
+    run.paced_step = 2000 * run.step;
+    EXPECT_GT(forecast(run, 1).mean.total(), 2000 * run.work);
+}
+
 TEST(Forecast, RefusesWhatNeverEnds) {
     TrainingRun run = sample_run();
     run.failures_per_s = 1 / minute;

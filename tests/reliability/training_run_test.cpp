@@ -112,6 +112,19 @@ TEST(TrainingRun, StepsWaitForSlowLoaders) {
     EXPECT_EQ(training_run(sample_job(), options).paced_step, 20);
 }
 
+/// An interval is of the clock, of which steps that wait for their input take more.
+TEST(TrainingRun, AnIntervalOfSlowStepsIsOfTheClock) {
+    Options options;
+    options.checkpoint.interval_s = hour;
+    const TrainingRun quick = training_run(sample_job(), options);
+    options.storage.tokens_per_s_per_node = 1e6 / 40;  // 40 s a step of 10
+    const TrainingRun slow = training_run(sample_job(), options);
+    EXPECT_DOUBLE_EQ(slow.paced_step, 40);
+    EXPECT_DOUBLE_EQ(quick.paced_interval(), hour);
+    EXPECT_DOUBLE_EQ(slow.paced_interval(), hour);
+    EXPECT_DOUBLE_EQ(slow.interval, hour / 4);
+}
+
 TEST(TrainingRun, AnIntervalLeavesTimeToWrite) {
     Options options;
     options.checkpoint.asynchronous = true;
