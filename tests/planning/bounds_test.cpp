@@ -62,8 +62,8 @@ Site site_of(std::uint64_t seed) {
     return Site(sim::scenario_of(document), 0, sim::profiles());
 }
 
-/// Eight layers on one node.
-Site gpt_on_h100(std::uint32_t hidden, std::uint32_t global_batch) {
+/// Eight layers.
+Site gpt_on_h100(std::uint32_t hidden, std::uint32_t global_batch, std::uint32_t nodes = 1) {
     nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
     document["model"] = {{"name", "gpt"},
                          {"num_hidden_layers", 8},
@@ -72,7 +72,7 @@ Site gpt_on_h100(std::uint32_t hidden, std::uint32_t global_batch) {
                          {"num_attention_heads", hidden / 128},
                          {"max_position_embeddings", 2048}};
     document["training"] = {{"seq_length", 2048}, {"global_batch_size", global_batch}, {"precision", "bf16"}};
-    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}};
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", nodes}};
     document["strategy"] = {{"data", 1}};
     return Site(sim::scenario_of(document), 0, sim::profiles());
 }
@@ -131,13 +131,7 @@ TEST(Bounds, OfChunksWhoseMessagesAreWaitedForStayBelowTheStep) {
 
 /// Seven data ranks of two stages: the second stage's are on both nodes, and kernels are slowed as by the first's.
 TEST(Bounds, OfStagesThatLieOtherwiseStayBelowTheStep) {
-    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
-    document["model"] = {{"name", "gpt"},       {"num_hidden_layers", 8},    {"hidden_size", 4096},
-                         {"vocab_size", 51200}, {"num_attention_heads", 32}, {"max_position_embeddings", 2048}};
-    document["training"] = {{"seq_length", 2048}, {"global_batch_size", 245}, {"precision", "bf16"}};
-    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 2}};
-    document["strategy"] = {{"data", 1}};
-    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    const Site site = gpt_on_h100(4096, 245, 2);
     LayerTables tables;
     Bounds bounds(site, tables);
     strategies::Strategy strategy;
