@@ -36,11 +36,10 @@ struct TrainingRun {
     double failures_per_s = 0;  ///< of the job at full size
     double broken_share = 0;
     double detection = 0, restart = 0;  ///< restart: with everything but reading the checkpoint
-    double interval =
-        0;  ///< of steps between checkpoints, as if the input were there; infinite: there are none before the end
-    double stall = 0;            ///< for which a checkpoint keeps the steps waiting
-    double write = 0, read = 0;  ///< from its beginning until it can be used; until all ranks have it again
-    bool outlives_node = true;   ///< else a broken node sends the job back to the shared file system
+    double interval = 0;                ///< of work between checkpoints; infinite: there are none before the end
+    double stall = 0;                   ///< for which a checkpoint keeps the steps waiting
+    double write = 0, read = 0;         ///< from its beginning until it can be used; until all ranks have it again
+    bool outlives_node = true;          ///< else a broken node sends the job back to the shared file system
     std::uint32_t shared_every = 1;
     double shared_write = 0, shared_read = 0;
     std::uint32_t spare_nodes = Failures::as_needed;

@@ -53,16 +53,11 @@ public:
     [[nodiscard]] double weights(std::uint32_t stage, std::uint32_t chunk) const {
         return layers_.weight_gradient(run(stage, chunk)).device;
     }
-    [[nodiscard]] double host(std::uint32_t stage) const {
-        double seconds = 0;
-        for (std::uint32_t c = 0; c < chunks_; ++c) seconds += layers_.pass(run(stage, c)).host;
-        return seconds * passes_;
-    }
-    /// Of one micro-batch.
-    [[nodiscard]] double kernels(std::uint32_t stage) const {
-        double seconds = 0;
-        for (std::uint32_t c = 0; c < chunks_; ++c) seconds += layers_.pass(run(stage, c)).kernels;
-        return seconds;
+    /// All calls of one micro-batch.
+    [[nodiscard]] CallSums calls(std::uint32_t stage) const {
+        CallSums sums;
+        for (std::uint32_t c = 0; c < chunks_; ++c) sums += layers_.pass(run(stage, c));
+        return sums;
     }
     /// Of activations to the next stage, of gradients to the one before.
     [[nodiscard]] double ahead(std::uint32_t stage) const {
@@ -177,17 +172,19 @@ void Bounds::walk(const Plan& plan) {
     shape_.copies.clear();
     for (std::uint32_t s = 0; s < stages; ++s) {
         const double work = passes * terms.pass(s);
+        const CallSums calls = terms.calls(s);
         const double last_backward = fill + work - terms.put_off(s) + terms.waits(s, false);
         shape_.through = std::max(shape_.through, last_backward + drain + terms.put_off(0));
-        shape_.host = std::max(shape_.host, terms.host(s));
+        shape_.host = std::max(shape_.host, calls.host * passes);
         if (s == 0 || s + 1 == stages) {
             Stage& edge = s == 0 ? shape_.first : shape_.last;
             edge = stage(plan, s);
-            edge.between = terms.waits(s, true) + passes * terms.gathers(s);
-            edge.kernels = passes * terms.kernels(s);
+            const double waits = terms.waits(s, true);
+            edge.between = waits + passes * terms.gathers(s);
+            edge.kernels = passes * calls.kernels;
             const std::uint64_t slots = std::uint64_t{passes} * plan.strategy.virtual_pipeline;
             edge.turns = slots - std::min(slots, terms.warm_up(s) + 1);
-            edge.behind_fill = fill + work + terms.waits(s, true);
+            edge.behind_fill = fill + work + waits;
             edge.first_pass = fill;
             for (std::uint32_t c = 0; c < edge.chunks.size(); ++c)
                 edge.first_pass += static_cast<double>(edge.alive[c]) * terms.forward(s, c);

@@ -28,7 +28,10 @@ std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const s
     for (std::uint32_t kind = 0; kind < network_.kinds().size(); ++kind) {
         const sim::Costs priced = costs(kind, step, plan);
         for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i)
-            kind == 0 ? all.push_back(priced.of(0, i)) : void(all[i] = least(all[i], priced.of(0, i)));
+            if (all.size() == i)
+                all.push_back(priced.of(0, i));
+            else
+                all[i] = least(all[i], priced.of(0, i));
     }
     return all;
 }

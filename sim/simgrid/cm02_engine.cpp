@@ -23,6 +23,8 @@ namespace orrery::sim {
 
 namespace {
 
+constexpr const char* another_engine = "SimGrid's network cannot show this; leave --engine out, or write --engine fast";
+
 namespace sg = simgrid;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -162,10 +164,9 @@ void Cm02Engine::start(std::span<const LinkUse> uses, double bytes, double rate_
                 fmt::format(
                     "CM02 has one weight a flow, and messages here take several ways at once: {} and {} (link {})",
                     weight, use.weight, use.link),
-                "SimGrid's network cannot show this; leave --engine out, or write --engine fast");
+                another_engine);
         if (!seen.insert(use.link).second)
-            throw Error(fmt::format("CM02 carries a flow once over link {}", use.link),
-                        "SimGrid's network cannot show this; leave --engine out, or write --engine fast");
+            throw Error(fmt::format("CM02 carries a flow once over link {}", use.link), another_engine);
     }
     // A flow that weighs the same on all its links is one of weight 1 that moves more bytes and gets a larger share.
     bytes = std::round(bytes * weight);
@@ -268,8 +269,7 @@ std::unique_ptr<Engine> new_cm02_engine(std::vector<double> capacity_bytes_per_s
     check_capacities(capacity_bytes_per_second);
     for (std::size_t l = 0; l < capacity_bytes_per_second.size(); ++l)
         if (!std::isfinite(capacity_bytes_per_second[l]))
-            throw Error(fmt::format("CM02 needs a finite capacity for link {}", l),
-                        "SimGrid's network cannot show this; leave --engine out, or write --engine fast");
+            throw Error(fmt::format("CM02 needs a finite capacity for link {}", l), another_engine);
     return std::make_unique<Cm02Engine>(std::move(capacity_bytes_per_second));
 }
 

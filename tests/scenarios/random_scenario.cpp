@@ -207,8 +207,8 @@ void draw_windows_and_adapters(Dice& dice, const Shape& shape, json& scenario) {
         }
     }
     if (dice.between(0, 4) == 0) {
-        scenario["training"]["lora_rank"] = rank;
-        nlohmann::json& training = scenario["training"];
+        json& training = scenario["training"];
+        training["lora_rank"] = rank;
         training["lora_target_modules"] = dice.one_of<std::string>({"all-linear", "attention", "qkv"});
         if (training["lora_target_modules"] == "qkv" && rank == 1) training["lora_target_modules"] = "q_v";
         if (rank == 8) training["canonical_lora"] = true;
