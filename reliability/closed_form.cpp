@@ -30,30 +30,73 @@ double missing_share(const TrainingRun& run, double load) {
 /// `down` before the next try.
 double until_whole(double span, double rate, double down) { return std::expm1(rate * span) * (1 / rate + down); }
 
+/// Of a run in equal cycles, each of which ends with a checkpoint that can be used `late` after it.
+struct Cycles {
+    double count, cycle, late;
+};
+
+Cycles cycles_of(const TrainingRun& run) {
+    const double count = std::isfinite(run.interval) ? std::max(1.0, run.work / run.interval) : 1;
+    return {count, run.work * run.paced_step / run.step / count + run.stall, run.write - run.stall};
+}
+
+/// Each failure sends the job back to its latest checkpoint.
+double one_kind(const TrainingRun& run, const Cycles& of) {
+    const double rate = run.failures_per_s;
+    const double down = until_whole(run.detection + run.restart + run.read, rate, 0);  // a failure may meet the restart
+    // First checkpoint after a restart: a cycle and what it is late by. Each further one: a cycle, or all that again.
+    const double again = until_whole(of.cycle + of.late, rate, down);
+    const double fails = -std::expm1(-rate * of.cycle);
+    return again + (of.count - 1) * (fails / rate + fails * (down + again));
+}
+
+/// Broken nodes send the job back to the latest checkpoint on the shared file system, other failures to that of its
+/// tier. Of the time that the others alone would take to some point, only E(exp(-broken time)) is needed: it is the
+/// chance that no node breaks until then.
+class TwoKinds {
+public:
+    TwoKinds(const TrainingRun& run, const Cycles& of)
+        : rate_(run.failures_per_s), broken_(rate_ * run.broken_share), other_(rate_ - broken_), of_(of) {
+        const double down = whole(run.detection + run.restart + run.read, 1);
+        first_ = whole(of.cycle + of.late, down);
+        next_ = passes(of.cycle) + fails(of.cycle) * down * first_;
+    }
+
+    [[nodiscard]] double seconds(const TrainingRun& run) const {
+        const double down = until_whole(run.detection + run.restart + run.shared_read, rate_, 0);
+        const auto restarted = [&](double cycles, double then) {  // from a restart: so many cycles, and then
+            return (1 / (first_ * std::pow(next_, cycles - 1) * std::exp(-broken_ * then)) - 1) * (1 / broken_ + down);
+        };
+        const auto further = [&](double chance, double again) {
+            return (1 - chance) / broken_ + (1 - chance) * (down + again);
+        };
+        const double every = run.shared_every, until_stored = std::max(0.0, run.shared_write - run.write);
+        // Those that are stored before the end; what is left behind the last of them is longer than that took.
+        const double groups = std::ceil((of_.count - until_stored / of_.cycle) / every - 1e-9) - 1;
+        if (groups < 1) return restarted(of_.count, 0);
+        const double again = restarted(every, until_stored), last = of_.count - groups * every;
+        const double ends = std::pow(next_, last) * std::exp(broken_ * until_stored);
+        return again + (groups - 1) * further(std::pow(next_, every), again) + further(ends, restarted(last, 0));
+    }
+
+private:
+    [[nodiscard]] double passes(double span) const { return std::exp(-rate_ * span); }
+    /// Another failure ends it, and no node has broken.
+    [[nodiscard]] double fails(double span) const { return other_ / rate_ * -std::expm1(-rate_ * span); }
+    [[nodiscard]] double whole(double span, double down) const { return passes(span) / (1 - fails(span) * down); }
+
+    double rate_, broken_, other_;
+    Cycles of_;
+    double first_, next_;  ///< of a cycle after a restart, and of one after another
+};
+
 }  // namespace
 
 double expected_seconds(const TrainingRun& run) {
-    const double paced = run.work * run.paced_step / run.step;
-    const double cycles = std::isfinite(run.interval) ? std::max(1.0, run.work / run.interval) : 1;
-    const double cycle = paced / cycles + run.stall, late = run.write - run.stall;
-    const double rate = run.failures_per_s;
-    if (rate == 0) return cycles * cycle + late;
-
-    const double broken = rate * run.broken_share;
-    const bool deeper = !run.outlives_node && broken > 0;
-    const double down_once =
-        run.detection + run.restart +
-        (deeper ? (1 - run.broken_share) * run.read + run.broken_share * run.shared_read : run.read);
-    const double down = until_whole(down_once, rate, 0);  // a failure may meet the restart
-    // First checkpoint after a restart: a cycle and what it is late by. Each further one: a cycle, or all that again.
-    const double again = until_whole(cycle + late, rate, down);
-    const double fails = -std::expm1(-rate * cycle);
-    const double next = fails / rate + fails * (down + again);
-    double seconds = again + (cycles - 1) * next;
-    if (deeper) {
-        const double back = (run.shared_every - 1) / 2.0 * cycle + run.shared_write - run.write;
-        seconds /= std::max(1e-9, 1 - broken * back);
-    }
+    const Cycles of = cycles_of(run);
+    if (run.failures_per_s == 0) return of.count * of.cycle + of.late;
+    const double broken = run.failures_per_s * run.broken_share;
+    const double seconds = run.outlives_node || broken == 0 ? one_kind(run, of) : TwoKinds(run, of).seconds(run);
     if (run.spare_nodes == Failures::as_needed || broken == 0) return seconds;
     const double load = broken * run.repair;
     if (run.without_spare == WithoutSpare::shrink) return seconds / (1 - missing_share(run, load));

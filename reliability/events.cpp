@@ -100,13 +100,26 @@ private:
             return std::max(0.0, std::floor((lasted + run_.stall - write) / cycle));
         };
         const double kept = usable(run_.write), every = run_.shared_every;
-        const double shared = std::floor((saved_ + usable(run_.shared_write)) / every) * every - saved_;
+        const double latest = std::floor((saved_ + kept) / every) * every - saved_;  // for the file system
+        if (latest >= 1) {
+            // The one before was there when this one was begun.
+            if (latest - every >= 1)
+                left_on_shared_ = left_ - (latest - every) * interval_;
+            else
+                arrive(now_ - lasted + latest * cycle - run_.stall);
+            leaving_ = {.left = left_ - latest * interval_,
+                        .arrives = now_ - lasted + latest * cycle - run_.stall + run_.shared_write};
+        }
         const double before = left_;
-        if (shared >= 1) left_on_shared_ = before - shared * interval_;
         left_ -= kept * interval_;
         saved_ += kept;
         lose(done - (before - left_));
         strike();
+    }
+
+    /// What a node still writes to the file system goes on while the job is down, but not without the node.
+    void arrive(double now) {
+        if (leaving_.arrives <= now) left_on_shared_ = leaving_.left;
     }
 
     /// A failure: perhaps of a node, and with it of the checkpoints it held.
@@ -115,6 +128,8 @@ private:
         if (random_.uniform() > run_.broken_share) return;
         nodes_.breaks(now_);
         if (run_.outlives_node) return;
+        arrive(now_);
+        leaving_ = {};
         from_shared_ = true;
         saved_ = 0;
         lose(left_on_shared_ - left_);
@@ -159,6 +174,7 @@ private:
         const double write = run_.outlives_node ? run_.write : run_.shared_write;
         left_ -= done;
         left_on_shared_ = left_;
+        leaving_ = {};
         saved_ = 0;
         outcome_.times.checkpoints += write;
         outcome_.times.restart += run_.restart + run_.read;
@@ -174,6 +190,10 @@ private:
     double left_;            ///< work behind the checkpoint that the job goes on from
     double left_on_shared_;  ///< the same of the latest on the shared file system
     double saved_ = 0;       ///< checkpoints since that counting began
+    /// A checkpoint on its way to the shared file system: the work behind it, and when it is there.
+    struct Leaving {
+        double left = 0, arrives = infinity;
+    } leaving_;
     bool from_shared_ = false;
     Outcome outcome_;
 };

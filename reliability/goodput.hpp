@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/error.hpp"
 #include "reliability/training_run.hpp"
 
 namespace orrery::reliability {
@@ -34,8 +35,8 @@ struct Outcome {
 Outcome simulate(const TrainingRun& run, std::uint64_t seed);
 
 /// Expected wall clock: renewal equations for exponential failures (Daly 2006, equation 20, with a checkpoint that can
-/// be used later than the steps go on), times the time without a node by Erlang's loss formula. Exact but for broken
-/// nodes that send the job back to older checkpoints, and for shrinking, which count to first order.
+/// be used later than the steps go on; the same again for broken nodes that send the job back to older checkpoints),
+/// times the time without a node by Erlang's loss formula. Exact but for shrinking, which counts to first order.
 double expected_seconds(const TrainingRun& run);
 
 /// Many runs.
@@ -52,7 +53,13 @@ struct Forecast {
     /// Productive share of the wall clock.
     [[nodiscard]] double goodput() const { return run.work / seconds(); }
 };
-/// Throws Error where the run would practically never end.
+/// The job fails so often that nobody needs its end simulated.
+class NeverEnds : public Error {
+public:
+    using Error::Error;
+};
+
+/// Of a run with very many failures a part stands for the whole. Throws NeverEnds.
 Forecast forecast(const TrainingRun& run, std::uint64_t seed);
 
 }  // namespace orrery::reliability

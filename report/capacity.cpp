@@ -62,7 +62,10 @@ Table candidates_table(const Question& question, const Answer& answer) {
     for (std::size_t i = 0; i < answer.candidates.size(); ++i) {
         const CandidateAnswer& each = answer.candidates[i];
         if (!each.best) {
-            table.row({each.name});
+            std::vector<std::string> cells(columns.size());
+            cells.front() = each.name;
+            cells.back() = each.binds;
+            table.row(cells);
             continue;
         }
         const Option& best = *each.best;

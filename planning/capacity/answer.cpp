@@ -22,6 +22,7 @@ namespace {
 using nlohmann::json;
 using reliability::Forecast;
 using reliability::Job;
+using reliability::NeverEnds;
 
 constexpr double day = 86400;
 
@@ -195,9 +196,28 @@ public:
     Tornado(const Question& question, const Candidate& candidate, const Option& best)
         : question_(question), candidate_(candidate), best_(best) {}
 
+    /// An input at its two ends; where a training then never ends, only that is said.
     void turn(const std::string& input, const Turned& low, const Turned& high) {
-        add(input, run(question_, candidate_, best_.facts, low), run(question_, candidate_, best_.facts, high));
+        turn(
+            input, [&] { return run(question_, candidate_, best_.facts, low); },
+            [&] { return run(question_, candidate_, best_.facts, high); });
     }
+    template <typename Low, typename High>
+    void turn(const std::string& input, Low low, High high) {
+        try {
+            const Outcome least = low();
+            add(input, least, high());
+        } catch (const NeverEnds& error) {
+            never_.push_back(fmt::format("{}: {}", input, error.message()));
+        }
+    }
+    void finish(CandidateAnswer& answer) {
+        std::ranges::stable_sort(swings_, std::ranges::greater{}, &Swing::effect);
+        answer.tornado = std::move(swings_);
+        std::ranges::move(never_, std::back_inserter(answer.refused));
+    }
+
+private:
     void add(const std::string& input, const Outcome& low, const Outcome& high) {
         Swing swing{.input = input, .days = {low.forecast.seconds() / day, high.forecast.seconds() / day}};
         swing.effect = std::abs(swing.days.high - swing.days.low) / (best_.forecast.seconds() / day);
@@ -208,20 +228,16 @@ public:
         }
         swings_.push_back(swing);
     }
-    std::vector<Swing> finish() {
-        std::ranges::stable_sort(swings_, std::ranges::greater{}, &Swing::effect);
-        return std::move(swings_);
-    }
 
-private:
     const Question& question_;
     const Candidate& candidate_;
     const Option& best_;
     std::vector<Swing> swings_;
+    std::vector<std::string> never_;
 };
 
-std::vector<Swing> tornado(const Question& question, const Candidate& candidate, const Option& best,
-                           Predictions& predictions) {
+void tornado(const Question& question, const Candidate& candidate, Predictions& predictions, CandidateAnswer& answer) {
+    const Option& best = *answer.best;
     Tornado swings(question, candidate, best);
     const double error = question.step_error;
     if (best.bill.money) swings.turn("price x 0.8 to x 1.2", {.price = 0.8}, {.price = 1.2});
@@ -230,38 +246,47 @@ std::vector<Swing> tornado(const Question& question, const Candidate& candidate,
                 {.step = 1 + error});
     if (best.facts.job.nodes > 1) {
         try {
-            const Plan& plan = candidate.plans[best.plan];
             const auto slowed = [&](double factor) {
-                return run(question, candidate, predictions.facts(candidate, plan, factor));
+                return [&, factor] {
+                    const Plan& plan = candidate.plans[best.plan];
+                    return run(question, candidate, predictions.facts(candidate, plan, factor));
+                };
             };
-            const Outcome low = slowed(network_factors[1]);
-            swings.add("network rate x 1/2 to x 2", low, slowed(network_factors[2]));
+            swings.turn("network rate x 1/2 to x 2", slowed(network_factors[1]), slowed(network_factors[2]));
         } catch (const Error&) {
             // A reference architecture has fixed rates: there is nothing to turn.
         }
     }
-    return swings.finish();
+    swings.finish(answer);
+}
+
+/// What a candidate that names no plan is searched on.
+planning::SearchQuestion search_of(const Question& question, const Candidate& candidate) {
+    json open = candidate.scenario;
+    for (const char* about_the_run : {"reliability", "checkpoint", "storage", "outputs"}) open.erase(about_the_run);
+    return {.sites = planning::Grid(question.file, std::move(open), {}, {}), .top = 1};
 }
 
 /// The best plan of a candidate that names none: of all, proven, as `orrery search` finds it. What it has simulated is
-/// kept beside the predictions until it has ended. Throws Error.
+/// kept beside the predictions until it has ended. Throws NoPlan, and Error in the question.
 Plan searched(const Question& question, const Candidate& candidate, FactsFile& known,
               calibrate::ProfileStore& profiles) {
     const std::string key = facts_key(candidate.scenario, std::filesystem::path(question.file).parent_path());
     Plan plan{candidate.scenario, candidate.pointer + "/strategy"};
     const json* found = known.find_plan(key);
     if (found == nullptr) {
-        json open = candidate.scenario;
-        for (const char* about_the_run : {"reliability", "checkpoint", "storage", "outputs"}) open.erase(about_the_run);
-        const planning::SearchQuestion asked{.sites = planning::Grid(question.file, std::move(open), {}, {}), .top = 1};
+        const planning::SearchQuestion asked = search_of(question, candidate);
         const std::string log = known.file().empty() ? "" : fmt::format("{}.{}.log", known.file().string(), key);
         planning::Journal journal(log, {"capacity", key, planning::Journal::any}, planning::Journal::Start::go_on);
         std::optional<planning::FoundPlan> found_best;
         try {
             found_best = planning::search(asked, profiles, journal, {.threads = all_cores()}).best.front();
-        } catch (const Error&) {
+        } catch (const planning::NoPlan&) {
             journal.remove();  // there is nothing to go on with
             throw;
+        } catch (const Error& error) {
+            journal.remove();
+            throw in_question(error, question, candidate, plan);
         }
         const planning::FoundPlan& best = *found_best;
         const auto strategy = documents::write_fields(strategies::strategy_fields(), best.strategy);
@@ -275,12 +300,15 @@ Plan searched(const Question& question, const Candidate& candidate, FactsFile& k
 }
 
 CandidateAnswer answer_of(const Question& question, const Candidate& candidate, Predictions& predictions) {
-    CandidateAnswer answer{.name = candidate.name};
+    CandidateAnswer answer{.name = candidate.name, .binds = "no plan is possible"};
     for (std::size_t plan = 0; plan < candidate.plans.size(); ++plan) {
         try {
             const Facts facts = predictions.facts(candidate, candidate.plans[plan]);
             const Option option = price(question, candidate, plan, facts);
             if (!answer.best || better(question, option, *answer.best)) answer.best = option;
+        } catch (const NeverEnds& error) {
+            answer.binds = "failures: no end";
+            answer.refused.push_back(fmt::format("{}: {}", candidate.plans[plan].pointer, error.message()));
         } catch (const Error& error) {
             const bool of_plan = error.pointer().starts_with(candidate.plans[plan].pointer);
             const Error placed =
@@ -289,14 +317,25 @@ CandidateAnswer answer_of(const Question& question, const Candidate& candidate, 
             answer.refused.push_back(fmt::format("{}: {}", error.pointer(), error.message()));
         }
     }
-    if (!answer.best) {
-        answer.binds = "no plan is possible";
-        return answer;
-    }
+    if (!answer.best) return answer;
     answer.binds = binds(question, candidate, *answer.best);
     answer.meets = meets(question, *answer.best);
-    answer.tornado = tornado(question, candidate, *answer.best, predictions);
+    tornado(question, candidate, predictions, answer);
     return answer;
+}
+
+/// The plan that is looked for where a candidate names none; none where no plan fits, which `answer` then says.
+bool found_plan(const Question& question, Candidate& candidate, FactsFile& known, calibrate::ProfileStore& profiles,
+                CandidateAnswer& answer) {
+    if (!candidate.plans.empty()) return true;
+    try {
+        candidate.plans.push_back(searched(question, candidate, known, profiles));
+        return true;
+    } catch (const planning::NoPlan& error) {
+        answer.refused = {error.message()};
+        answer.binds = "no plan fits";
+        return false;
+    }
 }
 
 }  // namespace
@@ -306,14 +345,10 @@ Answer answer(const Question& question, FactsFile& known, const ProgressCallback
     Answer all;
     for (const Candidate& named : question.candidates) {
         Candidate candidate = named;
-        try {
-            if (candidate.plans.empty())
-                candidate.plans.push_back(searched(question, candidate, known, predictions.profiles()));
-            all.candidates.push_back(answer_of(question, candidate, predictions));
-        } catch (const Error& error) {
-            if (!named.plans.empty()) throw;
-            all.candidates.push_back({.name = named.name, .refused = {error.message()}, .binds = "no plan fits"});
-        }
+        CandidateAnswer none{.name = named.name};
+        all.candidates.push_back(found_plan(question, candidate, known, predictions.profiles(), none)
+                                     ? answer_of(question, candidate, predictions)
+                                     : none);
         all.plans.push_back(candidate.plans);
     }
     for (std::size_t i = 0; i < all.candidates.size(); ++i) {

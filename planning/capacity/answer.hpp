@@ -37,7 +37,7 @@ struct Swing {
 struct CandidateAnswer {
     std::string name;
     std::optional<Option> best = {};        ///< nothing where no plan can be
-    std::vector<std::string> refused = {};  ///< plans that cannot, and why
+    std::vector<std::string> refused = {};  ///< plans that cannot and inputs at which none ends, and why
     std::string binds = {};           ///< "deadline: 31 days late", "memory: 4.2 GiB too much", "network 24% of a step"
     bool meets = false;               ///< memory, deadline and budget, by the mean
     std::vector<Swing> tornado = {};  ///< the largest effect first

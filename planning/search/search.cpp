@@ -56,8 +56,9 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
             fields.list.push_back({std::move(site), std::move(space), weight});
             fields.site.push_back(point);
         } catch (const Error& error) {
-            if (!first) first = error;
-            fields.impossible.emplace_back(point, error.what());
+            const Error seen = of_open_plan(error);
+            if (!first) first = seen;
+            fields.impossible.emplace_back(point, seen.what());
         }
     }
     if (fields.list.empty()) throw *first;
@@ -200,7 +201,7 @@ private:
         return plan;
     }
 
-    [[nodiscard]] Error no_plan() const {
+    [[nodiscard]] static NoPlan no_plan() {
         return {"", "/strategy", "no plan can be made for any of these clusters",
                 "hold fewer keys to given values (--fix, --vary), or let more GPUs be idle: --idle 0.5"};
     }
@@ -239,7 +240,7 @@ private:
         return list;
     }
 
-    [[nodiscard]] Error none_fits(std::uint64_t plans) const {
+    [[nodiscard]] NoPlan none_fits(std::uint64_t plans) const {
         return {"", "/cluster/nodes",
                 fmt::format("none of {} plans fits into {} of memory", plans,
                             format_bytes(static_cast<double>(fields_.list.front().site.most_memory))),

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "calibrate/profile_store.hpp"
 #include "planning/crew.hpp"
 #include "planning/journal.hpp"
@@ -65,6 +66,12 @@ struct SearchResult {
     std::vector<std::pair<std::uint64_t, std::string>> impossible;  ///< sites where no plan can be, and why
 };
 
+/// The answer that there is none: no plan can be made of the space, or none fits into memory.
+class NoPlan : public Error {
+public:
+    using Error::Error;
+};
+
 /// How a search is run and watched.
 struct SearchOptions {
     unsigned threads = 1;                  ///< for bounds
@@ -82,7 +89,7 @@ Simulate simulate_plans(const SearchQuestion& question, calibrate::ProfileStore&
 /// bounds until the worst of the best K counts no more than the next bound: then these are the best K of all. Of
 /// several sites each is then searched for its own best plan. Plans
 /// that the journal holds are not simulated again. The answer depends on the question alone: not on threads, and not on
-/// what was interrupted. Throws Error when no site allows a plan, and where none fits.
+/// what was interrupted. Throws Error when no site allows a plan, NoPlan where none can be made or none fits.
 SearchResult search(const SearchQuestion& question, calibrate::ProfileStore& profiles, Journal& journal,
                     const SearchOptions& options = {});
 

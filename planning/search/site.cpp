@@ -3,20 +3,30 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.hpp"
 #include "scenarios/placement.hpp"
 #include "sim/predict.hpp"
 
 namespace orrery::planning {
+
+namespace {
+
+Error perturbed(const std::string& file = "") {
+    return {file, "/perturbations", "a plan is looked for as all goes to plan",
+            "leave them out: --set perturbations=null"};
+}
+
+}  // namespace
+
+Error of_open_plan(const Error& error) {
+    return error.pointer().starts_with("/perturbations/") ? perturbed(error.file()) : error;
+}
 
 Site::Site(scenarios::Scenario base, std::uint32_t most, calibrate::ProfileStore& store)
     : scenario(std::move(base)),
       cluster(topology::build(scenario.cluster)),
       profiles(sim::profiles_of(scenario, cluster, store)),
       gpus(most > 0 ? std::min(most, cluster.gpus()) : cluster.gpus()) {
-    if (!scenario.perturbations.none())
-        throw Error("", "/perturbations", "a plan is looked for as all goes to plan",
-                    "leave them out: --set perturbations=null");
+    if (!scenario.perturbations.none()) throw perturbed();
     if (!scenario.other_jobs.empty())
         throw Error("", "/other_jobs", "a plan is looked for on a cluster by itself",
                     "leave them out: --set other_jobs=null");

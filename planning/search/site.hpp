@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "calibrate/profile_store.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/kinds.hpp"
@@ -25,5 +26,9 @@ struct Site {
     std::uint32_t gpus = 0;         ///< that may be used
     std::uint64_t most_memory = 0;  ///< bytes of the GPU that has most
 };
+
+/// What went wrong in reading a scenario whose plan is open, as a search says it: stragglers are ranks that such a plan
+/// has not.
+Error of_open_plan(const Error& error);
 
 }  // namespace orrery::planning

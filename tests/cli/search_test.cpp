@@ -147,6 +147,7 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--vary", "training.micro_batch_size=8..1x2"},
         {"--vary", "seed=1..100000 +1", "--vary", "perturbations.jitter=0..1 +0.001"},
         {"--set", "perturbations.jitter=0.1"},
+        {"--set", "perturbations.stragglers=[{\"rank\": 1, \"factor\": 2}]"},
         {"--set", "training.frozen_layers=1", "--set", "model.tie_word_embeddings=false"},
         {"--set", "training.lora_rank=8"},
         {"--set", "model.num_experts=8", "--set", "strategy.overlap_moe_expert_parallel_comm=true"},

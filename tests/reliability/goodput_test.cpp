@@ -1,6 +1,7 @@
 // Closed form and events agree, and both with what can be worked out by hand.
 #include "reliability/goodput.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -132,7 +133,24 @@ TEST(Goodput, EventsAgreeWhereABrokenNodeTakesItsCheckpointsAlong) {
     run.stall = run.write = 5;
     run.shared_every = 12;
     run.shared_write = 8 * minute;
-    expect_agree(run, 0.005);
+    expect_agree(run, 0.001);
+}
+
+/// To the file system as often as a node breaks, or never before the end: most work is done several times.
+TEST(Goodput, EventsAgreeWhereOldCheckpointsAreVeryOld) {
+    for (const std::uint32_t every : {1U, 30U, 300U, 700U, 100000U})
+        for (const double broken_share : {0.1, 1.0}) {
+            TrainingRun run = sample_run();
+            run.work = 5 * day;
+            run.outlives_node = false;
+            run.broken_share = broken_share;
+            run.interval = 10 * minute;
+            run.stall = run.write = 5;
+            run.shared_every = every;
+            run.shared_write = std::min(every * run.interval, 30 * minute);
+            SCOPED_TRACE(every);
+            expect_agree(run, 0.003);
+        }
 }
 
 TEST(Goodput, EventsAgreeOnRandomRuns) {
@@ -140,7 +158,7 @@ TEST(Goodput, EventsAgreeOnRandomRuns) {
     const auto between = [&](double least, double most) {
         return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
     };
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 100; ++i) {
         TrainingRun run = sample_run();
         run.work = between(5, 200) * day;
         run.failures_per_s = between(0.02, 8) / day;
@@ -150,6 +168,29 @@ TEST(Goodput, EventsAgreeOnRandomRuns) {
         run.detection = between(1, 1800);
         SCOPED_TRACE(i);
         expect_agree(run, 2e-4);  // of the last cycle, which is shorter
+    }
+}
+
+TEST(Goodput, EventsAgreeOnRandomRunsWithOldCheckpoints) {
+    std::mt19937_64 random(13);
+    const auto between = [&](double least, double most) {
+        return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
+    };
+    for (int i = 0; i < 100; ++i) {
+        TrainingRun run = sample_run();
+        run.outlives_node = false;
+        run.work = between(5, 100) * day;
+        run.failures_per_s = between(0.02, 8) / day;
+        run.broken_share = between(0.02, 1);
+        run.interval = between(5 * minute, 2 * hour);
+        run.stall = between(1, 100);
+        run.write = run.stall + between(1e-3, run.interval);
+        const double most = std::min(run.work, 5 / (run.failures_per_s * run.broken_share));
+        run.shared_every = static_cast<std::uint32_t>(between(1, std::max(1.0, most / run.interval)));
+        run.shared_write = std::max(run.write, run.shared_every * run.interval * between(0.01, 1));
+        SCOPED_TRACE(
+            fmt::format("{}: each {}., broken {}, shared {}", i, run.shared_every, run.broken_share, run.shared_write));
+        expect_agree(run, 0.003);
     }
 }
 
@@ -200,10 +241,39 @@ TEST(Forecast, EndsWhereNothingFails) {
     EXPECT_GT(forecast(run, 1).mean.total(), 2000 * run.work);
 }
 
+/// A part of a run that fails very often stands for all of it: as long, and as even.
+TEST(Forecast, ManyFailuresAreSimulatedInPart) {
+    TrainingRun run = sample_run();
+    run.work = 20000 * day;
+    run.failures_per_s = 1 / (2 * hour);
+    run.interval = 15 * minute;
+    const Forecast all = forecast(run, 1);
+    EXPECT_EQ(all.runs, 100U);
+    EXPECT_NEAR(all.seconds(), all.closed_form_s, 2e-3 * all.closed_form_s);
+    EXPECT_NEAR(all.failures, all.seconds() / (2 * hour), 2e-3 * all.failures);
+    EXPECT_NEAR(all.mean.work, run.work, 1e-9 * run.work);
+    run.work /= 100;  // not in part
+    const Forecast hundredth = forecast(run, 1);
+    const auto spread = [](const Forecast& of) { return of.seconds_p90 - of.seconds_p10; };
+    EXPECT_NEAR(spread(all), 10 * spread(hundredth), 4 * spread(hundredth));
+}
+
 TEST(Forecast, RefusesWhatNeverEnds) {
     TrainingRun run = sample_run();
     run.failures_per_s = 1 / minute;
     EXPECT_THROW((void)forecast(run, 1), Error);
+    TrainingRun old = sample_run();  // a broken node every second day takes 20 days of work along
+    old.outlives_node = false;
+    old.shared_every = 480;
+    old.interval = hour;
+    try {
+        (void)forecast(old, 1);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(error.message().find("20.0 days to the next on the shared file system"), std::string::npos)
+            << error.message();
+        EXPECT_NE(error.hint().find("shared_every"), std::string::npos);
+    }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "base/error.hpp"
@@ -104,6 +105,48 @@ TEST(Capacity, WithoutAPlanTheBestIsSearchedFor) {
     const Answer large = answer(question(open), none);
     EXPECT_FALSE(large.candidates[0].best);
     EXPECT_EQ(large.candidates[0].binds, "no plan fits");
+}
+
+/// Nothing that other candidates would be without an answer for.
+TEST(Capacity, ACandidateThatAlwaysFailsIsAnAnswer) {
+    json asked = document();
+    asked["candidates"][0]["reliability"] = {{"node_mtbf", "5 min"}};
+    const Answer answer = ask(asked);
+    EXPECT_FALSE(answer.candidates[0].best);
+    EXPECT_EQ(answer.candidates[0].binds, "failures: no end");
+    ASSERT_EQ(answer.candidates[0].refused.size(), 1U);
+    EXPECT_NE(answer.candidates[0].refused[0].find("never end"), std::string::npos) << answer.candidates[0].refused[0];
+    ASSERT_TRUE(answer.chosen);
+    EXPECT_EQ(*answer.chosen, 1U);
+    asked["candidates"][0].erase("strategy");  // a plan fits, whichever is found
+    EXPECT_EQ(ask(asked).candidates[0].binds, "failures: no end");
+}
+
+TEST(Capacity, AnInputAtWhichNoneEndsIsSaidBesideTheOthers) {
+    json asked = document();
+    const auto with_mtbf = [&](double minutes) {
+        asked["candidates"][0]["reliability"] = {{"node_mtbf", std::to_string(minutes) + " min"}};
+        return ask(asked).candidates[0];
+    };
+    double ends = 1000, never = 5;  // the least mean time with which it still ends
+    while (ends > 1.2 * never) (with_mtbf(std::sqrt(ends * never)).best ? ends : never) = std::sqrt(ends * never);
+    const CandidateAnswer edge = with_mtbf(ends);
+    ASSERT_TRUE(edge.best);
+    ASSERT_EQ(edge.refused.size(), 1U);
+    EXPECT_TRUE(edge.refused[0].starts_with("MTBF of nodes")) << edge.refused[0];
+    EXPECT_GE(edge.tornado.size(), 2U);
+}
+
+TEST(Capacity, AClusterThatIsNoneIsAnErrorWithoutAPlanToo) {
+    json asked = document();
+    asked["candidates"][1].erase("strategy");
+    asked["candidates"][1]["cluster"]["preset"] = "dgx-a1000";
+    try {
+        (void)ask(asked);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/candidates/1/cluster/preset");
+    }
 }
 
 TEST(Capacity, ARefusedPlanOfSeveralIsNamedAndOneAloneIsAnError) {
