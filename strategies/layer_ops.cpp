@@ -59,7 +59,7 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
             if (i >= ran) run_again(i, std::exchange(begins, {}));
         }
     }
-    const Reruns modules = reruns(layer, again.modules);
+    const Reruns modules = reruns(layer, again.modules, again.stops_early);
     auto next = modules.list.begin();
     std::size_t last = 0;
     while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
@@ -70,6 +70,7 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
                 back.push_back(brought[piece] = writer.scratch(modules.dropped[piece]));
             for (std::size_t piece = next->first; piece < next->last; ++piece)
                 run_again(piece, std::exchange(back, {}));
+            begins.insert(begins.end(), back.begin(), back.end());
         }
         const Piece& piece = layer.pieces[i];
         const std::vector<Work> works = works_of(piece, gradients);

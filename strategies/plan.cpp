@@ -260,11 +260,13 @@ void check_modules(const Strategy& strategy) {
             "leave it out, or take another schedule", Source::not_modelled);
 }
 
-/// What a function of an engine keeps for its backward is known once it has run.
+/// What a function of an engine keeps for its backward is known once it has run. A compiled graph (XLA) has nothing
+/// that nobody needs, narrow products neither.
 void check_early_stop(const Plan& plan) {
     if (!plan.strategy.recompute_early_stop) return;
     const bool engine = plan.training.software == hardware::Software::transformer_engine;
-    if (engine || is_narrow(plan.training.precision.compute))
+    const bool compiled = plan.training.software == hardware::Software::tensorflow;
+    if (engine || (is_narrow(plan.training.precision.compute) && !compiled))
         refuse("/strategy/recompute_early_stop",
                fmt::format("true, but {} are functions of their own, which run to their end",
                            engine ? "Transformer Engine's products" : "narrow products with their casts"),

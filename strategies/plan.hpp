@@ -21,10 +21,10 @@ enum class Recompute : std::uint8_t { none, selective, full };
 struct Again {
     Again(Recompute of, ModuleSet named = Module::core_attn, bool early = false)
         : whole(of == Recompute::full),
-          stops_early(whole && early),
+          stops_early(early),
           modules(of == Recompute::selective ? named : ModuleSet{}) {}
     bool whole;         ///< all of it: its input alone is kept
-    bool stops_early;   ///< of all of it, up to the last piece that leaves what its backward needs
+    bool stops_early;   ///< of what runs again, up to the last piece that leaves what its backward needs
     ModuleSet modules;  ///< else these
 };
 
@@ -128,7 +128,7 @@ struct Strategy {
     Recompute recompute = Recompute::none;                       ///< recompute-granularity
     std::string recompute_modules = {};                          ///< selective: modules_named(); empty: core_attn
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
-    bool recompute_early_stop = false;       ///< full: a layer runs again while its backward needs what comes of it
+    bool recompute_early_stop = false;       ///< what runs again does while its backward needs what comes of it
     bool synchronize_checkpoints = false;    ///< DeepSpeed's synchronize_checkpoint_boundary (checkpoint_boundary.hpp)
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;

@@ -44,6 +44,14 @@ std::uint64_t dropped_of(const std::vector<Piece>& pieces, const std::vector<Run
     return input_goes ? std::min(piece.saved_bytes, most + piece.input_bytes) : most;
 }
 
+/// Up to which of the pieces [first, last) something is left that their backward needs.
+std::size_t needed_until(const std::vector<Piece>& pieces, std::size_t first, std::size_t last) {
+    std::size_t needed = first;
+    for (std::size_t i = first; i < last; ++i)
+        if (pieces[i].saved_bytes > 0) needed = pieces[i].saved_bytes > pieces[i].input_bytes ? i + 1 : i;
+    return needed;
+}
+
 /// A run is needed where the backward first comes to one of its pieces or takers, or to another run that holds a taker.
 std::size_t needed_at(const std::vector<Run>& runs, const Run& run) {
     std::size_t at = std::max(run.last - 1, run.takers.empty() ? 0 : run.takers.back());
@@ -54,7 +62,7 @@ std::size_t needed_at(const std::vector<Run>& runs, const Run& run) {
 
 }  // namespace
 
-Reruns reruns(const ShardedLayer& layer, ModuleSet modules) {
+Reruns reruns(const ShardedLayer& layer, ModuleSet modules, bool early) {
     const std::vector<Piece>& pieces = layer.pieces;
     std::vector<Run> runs;
     for (std::size_t module = 0; module < module_names.size(); ++module)
@@ -67,7 +75,9 @@ Reruns reruns(const ShardedLayer& layer, ModuleSet modules) {
     for (std::size_t i = 0; i < pieces.size(); ++i) result.dropped.push_back(dropped_of(pieces, runs, i));
     std::vector<bool> brought(pieces.size());
     for (const Run& run : runs) {
-        Rerun& rerun = result.list.emplace_back(Rerun{run.first, run.last, run.before});
+        const bool stops = early && run.takers.empty();
+        const std::size_t to = stops ? needed_until(pieces, run.first, run.last) : run.last;
+        Rerun& rerun = result.list.emplace_back(Rerun{run.first, to, run.before});
         for (std::size_t i = 0; i < pieces.size(); ++i) {
             if (brought[i] || result.dropped[i] == 0 || !run.brings(i)) continue;
             brought[i] = true;
@@ -77,12 +87,6 @@ Reruns reruns(const ShardedLayer& layer, ModuleSet modules) {
     return result;
 }
 
-std::size_t pieces_needed(const ShardedLayer& layer) {
-    std::size_t needed = 0;
-    for (std::size_t i = 0; i < layer.pieces.size(); ++i)
-        if (const Piece& piece = layer.pieces[i]; piece.saved_bytes > 0)
-            needed = piece.saved_bytes > piece.input_bytes ? i + 1 : i;
-    return needed;
-}
+std::size_t pieces_needed(const ShardedLayer& layer) { return needed_until(layer.pieces, 0, layer.pieces.size()); }
 
 }  // namespace orrery::strategies

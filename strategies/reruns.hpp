@@ -13,7 +13,7 @@ namespace orrery::strategies {
 /// Pieces [first, last) run again just before the backward of piece `before`. They bring back what the pieces of
 /// `brings` had not kept.
 struct Rerun {
-    std::size_t first = 0, last = 0, before = 0;
+    std::size_t first = 0, last = 0, before = 0;  ///< first == last: what stands before the module leaves all of it
     std::vector<std::size_t> brings = {};
 };
 
@@ -27,7 +27,9 @@ struct Reruns {
 /// tensor that was saved is saved again: of PyTorch's own operators before they run).
 std::size_t pieces_needed(const ShardedLayer& layer);
 
-/// Of these modules, those that the layer has. A module whose pieces stand apart runs again as often.
-Reruns reruns(const ShardedLayer& layer, ModuleSet modules);
+/// Of these modules, those that the layer has. A module whose pieces stand apart runs again as often. early: of its
+/// pieces those alone that leave what its backward needs; those without output, whose output is needed, run to their
+/// end.
+Reruns reruns(const ShardedLayer& layer, ModuleSet modules, bool early = false);
 
 }  // namespace orrery::strategies

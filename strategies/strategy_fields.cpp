@@ -235,9 +235,10 @@ constexpr std::array of_strategy{
         .help = "Layers of each chunk that full recomputation repeats; 0: all.",
         .origin = "Megatron-LM"}),
     field<&Strategy::recompute_early_stop>({.name = "recompute_early_stop",
-        .help = "A layer that full recomputation repeats stops where its backward needs nothing more, without dropout "
-                "before the last product: PyTorch's non-reentrant checkpoint since 2.1, of PyTorch's own products.",
-        .origin = "PyTorch (torch.utils.checkpoint, early_stop)"}),
+        .help = "A layer or module that recomputation repeats stops where its backward needs nothing more, without "
+                "dropout before the last product: PyTorch's non-reentrant checkpoint since 2.1, of PyTorch's own "
+                "products; JAX.",
+        .origin = "PyTorch (torch.utils.checkpoint, early_stop); JAX (jax.checkpoint)"}),
     field<&Strategy::synchronize_checkpoints>({.name = "synchronize_checkpoint_boundary",
         .help = "The host waits for the device where each layer that full recomputation repeats begins and ends.",
         .origin = "DeepSpeed; synchronize-each-layer of GPT-NeoX"}),

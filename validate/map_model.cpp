@@ -128,6 +128,7 @@ void apply_arguments(ModelSpec& spec, const Row& row) {
     if (position == "none") spec.position = models::PositionKind::none;
     if (row.flag("switches.untie-embeddings-and-output-weights").value_or(false)) spec.tied_embeddings = false;
     if (row.flag("switches.disable-bias-linear").value_or(false)) spec.linear_bias = spec.qkv_bias = false;
+    if (row.flag("switches.use-parallel-residual").value_or(false)) spec.parallel_residual = true;
     if (row.words("switches.normalization") == "rmsnorm") spec.norm = models::NormKind::rmsnorm;
 }
 

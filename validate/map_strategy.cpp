@@ -77,18 +77,38 @@ std::string recomputed_modules(const std::string& words) {
     std::string modules;
     for (std::sregex_token_iterator word(words.begin(), words.end(), separator, -1), end; word != end; ++word) {
         const std::string name = *word;
-        if (name.empty() || name == "selective" || name == "minimal" || name == "core" || name == "attention") continue;
+        if (name.empty() || name == "selective" || name == "core" || name == "attention") continue;
         if (!strategies::modules_named(name)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
         modules += (modules.empty() ? "" : ",") + name;
     }
     return modules;
 }
 
+/// Policies of JAX by what runs again of a layer (maxtext, layers/decoders.py; praxis, AutodiffCheckpointType): all but
+/// what they keep. minimal and SAVE_DOT_ONLY keep what every product leaves, so that attention runs again; those
+/// without the MLP's first products these too. save_qkv_proj keeps queries, keys and values alone, which are read as
+/// run again (3% of a Llama 70B's layer).
+struct Policy {
+    std::string_view words, modules;  ///< modules: "" for a whole layer
+};
+constexpr Policy policies[] = {{"minimal", "core_attn,layernorm"},
+                               {"save_dot_except_mlp", "core_attn,layernorm,mlp"},
+                               {"save_dot_except_mlpwi", "core_attn,layernorm,mlp"},
+                               {"save_qkv_out_proj", "core_attn,layernorm,mlp"},
+                               {"save_qkv_proj", ""}};
+
+bool map_policy(Strategy& strategy, const std::string& words) {
+    const Policy* const policy = std::ranges::find(policies, words, &Policy::words);
+    if (policy == std::end(policies)) return false;
+    strategy.recompute = policy->modules.empty() ? Recompute::full : Recompute::selective;
+    strategy.recompute_modules = policy->modules;
+    return true;
+}
+
 /// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
-/// minimal keeps what every product leaves (maxtext, layers/decoders.py, minimal_policy), so that attention runs again;
-/// minimal_with_context keeps its results and their statistics too: what is recomputed has no product. What vTrain's
-/// rows say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time for it:
-/// their products would exceed the A100's peak.
+/// minimal_with_context keeps attention's results and their statistics: what is recomputed has no product. What
+/// vTrain's rows say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time
+/// for it: their products would exceed the A100's peak.
 void map_recompute(Strategy& strategy, const Row& row) {
     std::string words = row.words("recompute");
     if (words.empty()) words = row.words("switches.recompute-granularity");
@@ -96,7 +116,8 @@ void map_recompute(Strategy& strategy, const Row& row) {
         R"(^(not (stated|published|known|given)|unknown|n/a|\?|full \(config use_checkpoint))"),
         none(R"(^((none|no|off|false)\b|minimal_(with_context|flash)$))"), full(R"(^(full\b|on$|yes$|true$))");
     if (words.empty() || std::regex_search(words, unstated) || std::regex_search(words, none)) return;
-    if (words.starts_with("selective") || words == "minimal") {
+    if (map_policy(strategy, words)) return;
+    if (words.starts_with("selective")) {
         strategy.recompute = Recompute::selective;
         strategy.recompute_modules = recomputed_modules(words + " " + row.words("switches.recompute-modules"));
         return;
@@ -290,7 +311,7 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.tensor_comm_overlap = map_tensor_overlap(row, strategy);
     map_sharding(strategy, row, software);
     map_recompute(strategy, row);
-    strategy.recompute_early_stop = strategy.recompute == Recompute::full && stops_recomputing_early(row);
+    strategy.recompute_early_stop = stops_recomputing_early(row, software, strategy.recompute);
     map_offload(strategy, row, layers);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
     map_sharded_traffic(strategy, row, software);

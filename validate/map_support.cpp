@@ -30,9 +30,6 @@ constexpr Family unsupported[] = {
     {"multimodal", "multimodal"},
     {"llava", "multimodal"},
     {"dlrm", "dlrm"},
-    {"maverick", "llama 4"},
-    {"scout", "llama 4"},
-    {"llama4", "llama 4"},
     {"switch", "encoder-decoder transformer"},
     {"gshard", "encoder-decoder transformer"},
 };

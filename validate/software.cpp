@@ -72,7 +72,7 @@ Software from_words(const Row& row, const std::string& words, const std::string&
     if (any_of(words, {"nemo", "megatron-bridge", "megatron bridge"})) return Software::nemo;
     if (words.starts_with("hf ")) return Software::data_parallel;
     if (names_deepspeed(words)) return Software::megatron_deepspeed;
-    if (any_of(words, {"megatron", "gpt2-meg"})) return megatron_of(row, dated);
+    if (any_of(words, {"megatron", "gpt2-meg", "megascale"})) return megatron_of(row, dated);
     if (any_of(words, {"torch", "llm-foundry", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"}) ||
         calls_fused_attention(words))
         return Software::data_parallel;
@@ -150,8 +150,11 @@ bool fuses_activation(const Row& row, Software software, const models::ModelSpec
 
 /// Wrap layers of PyTorch's own products by checkpoint_wrapper, which is its non-reentrant checkpoint: fms-fsdp
 /// (policies/ac_handler.py), torchtitan (distributed/activation_checkpoint.py). NeMo AutoModel's products are
-/// Transformer Engine's, which run to their end; LLM Foundry's tables are of before PyTorch 2.1 and behind it.
-bool stops_recomputing_early(const Row& row) {
+/// Transformer Engine's, which run to their end; LLM Foundry's tables are of before PyTorch 2.1 and behind it. JAX's
+/// jax.checkpoint drops what nobody takes (jax/_src/ad_checkpoint.py, remat_dce), and XLA does.
+bool stops_recomputing_early(const Row& row, Software software, strategies::Recompute recompute) {
+    if (software == Software::jax) return recompute != strategies::Recompute::none;
+    if (recompute != strategies::Recompute::full) return false;
     return any_of(framework_words(row), {"fms-fsdp", "torchtitan"}) && !contains(row.words("precision"), "8");
 }
 

@@ -54,8 +54,8 @@ bool fuses_rms_norm(const Row& row, Software software);
 /// Whether a bias, the activation behind it and its gate are one kernel.
 bool fuses_activation(const Row& row, Software software, const models::ModelSpec& model);
 
-/// Whether a layer that runs again stops before its last product.
-bool stops_recomputing_early(const Row& row);
+/// Whether a layer, or what of it, that runs again stops before its last product.
+bool stops_recomputing_early(const Row& row, Software software, strategies::Recompute recompute);
 
 /// Whether its mixed precision keeps activations in fp32 outside of products and attention.
 bool widens_activations(const Row& row, Software software);

@@ -42,6 +42,12 @@ const Case module_cases[]{
          p.strategy.recompute = strategies::Recompute::full;
          p.strategy.recompute_early_stop = true;
      }},
+    {"EarlyStopOfModules",
+     [](Plan& p) {
+         again(p, "core_attn,layernorm,mlp");
+         p.strategy.recompute_early_stop = true;
+         p.strategy.tensor = 2;
+     }},
     {"EarlyStopSequence2Data2Zero3",
      [](Plan& p) {
          p.strategy.recompute = strategies::Recompute::full;

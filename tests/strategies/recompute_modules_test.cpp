@@ -95,6 +95,27 @@ TEST(RecomputeEarlyStop, LeavesOutTheLastProductAlone) {
     EXPECT_EQ(again(plan, true), again(plan, false));
 }
 
+/// So does a module, of whose input its backward needs what the last product took.
+TEST(RecomputeEarlyStop, LeavesOutTheLastProductOfAModule) {
+    Plan plan = tiny_plan(2, 1);
+    plan.model.dropout = 0;
+    const auto program = [&](bool early) {
+        StepProgram step;
+        Intern intern(step);
+        const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan);
+        const LayerBlocks blocks = add_blocks(step, intern, layer, {Recompute::selective, Module::mlp, early});
+        Names names;
+        for (const Op& op : step.blocks[blocks.backward].ops)
+            if (op.label.phase == Phase::recompute) ++names[step.names[op.label.name]];
+        return std::pair(names, blocks.saved_bytes);
+    };
+    const auto [all, kept] = program(false);
+    const auto [early, kept_early] = program(true);
+    EXPECT_EQ(all.at("down"), 1);
+    EXPECT_EQ(early, (Names{{"up", 1}, {"gelu", 1}}));
+    EXPECT_EQ(kept_early, kept);
+}
+
 TEST(RecomputeEarlyStop, ProgramsHoldTogetherAndRunLessAgain) {
     for (const bool experts : {false, true}) {
         Plan plan = experts ? latent_plan() : tiny_plan(2, 2, 1);
@@ -140,7 +161,8 @@ TEST(RecomputeModules, EveryDroppedTensorIsBroughtBackOnce) {
             if ((bits >> i & 1U) != 0) modules |= static_cast<Module>(i);
         for (const char* name : {"block", "moe block"}) {
             const ShardedLayer layer = sharded(plan, name);
-            const Reruns found = reruns(layer, modules);
+            const bool early = bits % 3 == 0;
+            const Reruns found = reruns(layer, modules, early);
             std::vector<int> brought(layer.pieces.size());
             std::size_t before = layer.pieces.size();
             for (const Rerun& rerun : found.list) {
