@@ -26,13 +26,26 @@ void require_equal(const Side& p, const Side& m, const std::string& pointer, con
     if (p.at(pointer) != m.at(pointer)) throw Error(m.file, pointer, "differs from " + p.file, hint);
 }
 
+/// The degrees that titles of categories follow.
+strategies::Strategy degrees_of(const Side& side) {
+    const auto degree = [&](const char* key) {
+        const std::string pointer = fmt::format("/scenario/strategy/{}", key);
+        return side.has(pointer) ? static_cast<std::uint32_t>(side.index(pointer)) : 1;
+    };
+    strategies::Strategy strategy;
+    strategy.tensor = degree("tensor");
+    strategy.context = degree("context");
+    return strategy;
+}
+
 void compare_stages(const Side& p, const Side& m, Comparison& out) {
     const std::size_t stages = p.size("/stages");
     if (stages == 0 || stages != m.size("/stages"))
         throw Error(m.file, "/stages", fmt::format("{} stages against {}", m.size("/stages"), stages),
                     "compare reports of one scenario");
+    const strategies::Strategy degrees = degrees_of(p);
     for (const Category& category : categories) {
-        Pair pair{std::string(category.title), 0, 0};
+        Pair pair{std::string(title_of(category, degrees)), 0, 0};
         for (std::size_t s = 0; s < stages; ++s) {
             const std::string pointer = fmt::format("/stages/{}/breakdown_s/{}", s, category.key);
             pair.predicted += p.number(pointer, -1) / static_cast<double>(stages);

@@ -50,6 +50,15 @@ TEST(Compare, JoinsOperationsByRankAndOrder) {
     EXPECT_EQ(to_json(c)["joined"], 3);
 }
 
+TEST(Compare, NamesTheCommunicationOfContextRanksAsReportsDo) {
+    Json predicted = sample(1, 2, 1);
+    EXPECT_EQ(compare(predicted, "p", sample(1, 2, 1), "m").categories[3].name, "TP comm");
+    predicted["scenario"] = {{"strategy", {{"tensor", 1}, {"context", 2}}}};
+    EXPECT_EQ(compare(predicted, "p", sample(1, 2, 1), "m").categories[3].name, "CP comm");
+    predicted["scenario"]["strategy"]["tensor"] = 2;
+    EXPECT_EQ(compare(predicted, "p", sample(1, 2, 1), "m").categories[3].name, "TP, CP comm");
+}
+
 TEST(Compare, LeavesOperationsOutWhereOneSideHasNone) {
     Json predicted = sample(1, 2, 1);
     predicted.erase("operations");
