@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/ownership.hpp"
@@ -22,9 +23,9 @@ using strategies::ScheduleKind;
 /// Seconds of one stage's slots and messages, the terms that all bounds are made of.
 class Terms {
 public:
-    Terms(const Plan& plan, const LayerTable& layers, Prices& prices)
+    Terms(const Plan& plan, const ReplicaPath& path, Prices& prices)
         : plan_(plan),
-          layers_(layers),
+          path_(path),
           prices_(prices),
           schedule_(schedule_of(plan.strategy.schedule)),
           stages_(plan.strategy.pipeline),
@@ -38,11 +39,11 @@ public:
     }
 
     [[nodiscard]] double forward(std::uint32_t stage, std::uint32_t chunk) const {
-        return layers_.forward(run(stage, chunk)).device + gather(stage, chunk, false);
+        return layers(stage).forward(run(stage, chunk)).device + gather(stage, chunk, false);
     }
     /// Of the whole or, where it is split, of the inputs.
     [[nodiscard]] double backward(std::uint32_t stage, std::uint32_t chunk) const {
-        return layers_.backward(run(stage, chunk)).device + gather(stage, chunk, true);
+        return layers(stage).backward(run(stage, chunk)).device + gather(stage, chunk, true);
     }
     /// Of one micro-batch: what arrived in parts is put together before a slot.
     [[nodiscard]] double gathers(std::uint32_t stage) const {
@@ -51,20 +52,20 @@ public:
         return seconds;
     }
     [[nodiscard]] double weights(std::uint32_t stage, std::uint32_t chunk) const {
-        return layers_.weight_gradient(run(stage, chunk)).device;
+        return layers(stage).weight_gradient(run(stage, chunk)).device;
     }
     /// All calls of one micro-batch.
     [[nodiscard]] CallSums calls(std::uint32_t stage) const {
         CallSums sums;
-        for (std::uint32_t c = 0; c < chunks_; ++c) sums += layers_.pass(run(stage, c));
+        for (std::uint32_t c = 0; c < chunks_; ++c) sums += layers(stage).pass(run(stage, c));
         return sums;
     }
     /// Of activations to the next stage, of gradients to the one before.
     [[nodiscard]] double ahead(std::uint32_t stage) const {
-        return stages_ == 1 ? 0 : prices_.message(stage, false, wire_bytes_);
+        return stages_ == 1 || !path_.first ? 0 : prices_.message(stage, false, wire_bytes_);
     }
     [[nodiscard]] double back(std::uint32_t stage) const {
-        return stages_ == 1 ? 0 : prices_.message((stage + stages_ - 1) % stages_, true, wire_bytes_);
+        return stages_ == 1 || !path_.first ? 0 : prices_.message((stage + stages_ - 1) % stages_, true, wire_bytes_);
     }
 
     /// Whether the host waits for messages between slots.
@@ -104,19 +105,22 @@ public:
     [[nodiscard]] double put_off(std::uint32_t stage) const {
         return schedule_.splits_backward() ? std::min(stage + 1, passes_) * weights(stage, 0) : 0;
     }
-    [[nodiscard]] Run run(std::uint32_t stage, std::uint32_t chunk) const { return layers_.run(plan_, stage, chunk); }
+    [[nodiscard]] Run run(std::uint32_t stage, std::uint32_t chunk) const {
+        return layers(stage).run(plan_, stage, chunk);
+    }
 
 private:
+    [[nodiscard]] const LayerTable& layers(std::uint32_t stage) const { return *path_.layers[stage]; }
     [[nodiscard]] double gather(std::uint32_t stage, std::uint32_t chunk, bool back) const {
         const bool end = back ? stage + 1 == stages_ && chunk + 1 == chunks_ : stage == 0 && chunk == 0;
-        return gathered_bytes_ == 0 || end
+        return gathered_bytes_ == 0 || end || !path_.first
                    ? 0
                    : prices_.collective(stage == 0 ? 0 : stages_ - 1, kernels::CollectiveKind::all_gather,
                                         {Axis::tensor}, gathered_bytes_);
     }
 
     const Plan& plan_;
-    const LayerTable& layers_;
+    const ReplicaPath& path_;
     Prices& prices_;
     const Schedule& schedule_;
     std::uint32_t stages_, chunks_, passes_;
@@ -125,13 +129,14 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const LayerTable> LayerTables::find(const Plan& plan, const Prices& prices) {
-    const LayerTable::Key key = LayerTable::key(plan);
+std::shared_ptr<const LayerTable> LayerTables::find(const Plan& plan, const Prices& prices,
+                                                    std::optional<std::uint32_t> kind) {
+    const std::pair key(LayerTable::key(plan), kind);
     {
         const std::lock_guard lock(mutex_);
         if (const auto found = known_.find(key); found != known_.end()) return found->second;
     }
-    auto fresh = std::make_shared<const LayerTable>(plan, prices);
+    auto fresh = std::make_shared<const LayerTable>(plan, prices, kind, OnOtherKinds::nothing);
     const std::lock_guard lock(mutex_);
     return known_.try_emplace(key, std::move(fresh)).first->second;
 }
@@ -160,16 +165,42 @@ void Bounds::shape(const Plan& plan) {
     shape_.key = {};  // of no plan, should this one have no bound
     prices_.place(plan);
     shape_.layers = tables_.find(plan, prices_);
-    walk(plan);
+    shape_.through = shape_.host = 0;
+    shape_.copies.clear();
+    shape_.first = stage(plan, 0);
+    shape_.last = stage(plan, s.pipeline - 1);
+    for (const ReplicaPath& path : paths(plan)) walk(plan, path);
     shape_.key = key;
 }
 
-void Bounds::walk(const Plan& plan) {
+/// Of ranks of several kinds in one stage of a replica the quickest counts.
+std::vector<ReplicaPath> Bounds::paths(const Plan& plan) {
+    const std::uint32_t stages = plan.strategy.pipeline;
+    if (prices_.kinds().size() == 1) return {{.layers = {stages, shape_.layers}}};
+    std::vector<std::vector<std::optional<std::uint32_t>>> kinds;  // by replica and stage
+    for (std::uint32_t s = 0; s < stages; ++s) {
+        const std::vector<std::vector<std::uint32_t>> of_replicas = prices_.kinds_by_data(s);
+        kinds.resize(of_replicas.size());
+        for (std::size_t replica = 0; replica < kinds.size(); ++replica)
+            kinds[replica].push_back(of_replicas[replica].size() == 1 ? std::optional(of_replicas[replica].front())
+                                                                      : std::nullopt);
+    }
+    std::vector<ReplicaPath> list;
+    std::set<std::vector<std::optional<std::uint32_t>>> known;
+    for (const auto& of_replica : kinds) {
+        if (!known.insert(of_replica).second) continue;
+        ReplicaPath path{.layers = {}, .first = list.empty()};
+        for (const auto& kind : of_replica)
+            path.layers.push_back(kind ? tables_.find(plan, prices_, kind) : shape_.layers);
+        list.push_back(std::move(path));
+    }
+    return list;
+}
+
+void Bounds::walk(const Plan& plan, const ReplicaPath& path) {
     const std::uint32_t stages = plan.strategy.pipeline, passes = plan.micro_batches();
-    const Terms terms(plan, *shape_.layers, prices_);
+    const Terms terms(plan, path, prices_);
     double fill = 0, drain = 0;  // the way to a stage, and back from it
-    shape_.through = shape_.host = 0;
-    shape_.copies.clear();
     for (std::uint32_t s = 0; s < stages; ++s) {
         const double work = passes * terms.pass(s);
         const CallSums calls = terms.calls(s);
@@ -178,16 +209,14 @@ void Bounds::walk(const Plan& plan) {
         shape_.host = std::max(shape_.host, calls.host * passes);
         if (s == 0 || s + 1 == stages) {
             Stage& edge = s == 0 ? shape_.first : shape_.last;
-            edge = stage(plan, s);
             const double waits = terms.waits(s, true);
-            edge.between = waits + passes * terms.gathers(s);
-            edge.kernels = passes * calls.kernels;
-            const std::uint64_t slots = std::uint64_t{passes} * plan.strategy.virtual_pipeline;
-            edge.turns = slots - std::min(slots, terms.warm_up(s) + 1);
-            edge.behind_fill = fill + work + waits;
-            edge.first_pass = fill;
+            edge.between = std::max(edge.between, waits + passes * terms.gathers(s));
+            edge.kernels = std::max(edge.kernels, passes * calls.kernels);
+            edge.behind_fill = std::max(edge.behind_fill, fill + work + waits);
+            double first_pass = fill;
             for (std::uint32_t c = 0; c < edge.chunks.size(); ++c)
-                edge.first_pass += static_cast<double>(edge.alive[c]) * terms.forward(s, c);
+                first_pass += static_cast<double>(edge.alive[c]) * terms.forward(s, c);
+            edge.first_pass = std::max(edge.first_pass, first_pass);
         }
         fill += terms.forward(s, 0) + terms.ahead(s);
         drain += terms.backward(s, 0) + (s + 1 < stages ? terms.back(s + 1) : 0);
@@ -195,8 +224,9 @@ void Bounds::walk(const Plan& plan) {
 }
 
 Bounds::Stage Bounds::stage(const Plan& plan, std::uint32_t index) {
-    const Terms terms(plan, *shape_.layers, prices_);
     const std::uint32_t stages = plan.strategy.pipeline, chunks = plan.strategy.virtual_pipeline;
+    const ReplicaPath quickest{.layers = {stages, shape_.layers}};
+    const Terms terms(plan, quickest, prices_);
     Stage result;
     result.index = index;
     for (std::uint32_t c = 0; c < chunks; ++c) {
@@ -207,6 +237,7 @@ Bounds::Stage Bounds::stage(const Plan& plan, std::uint32_t index) {
     result.alive.assign(chunks, 0);
     const std::uint64_t all = std::uint64_t{plan.micro_batches()} * chunks;
     const std::uint64_t kept = std::min(terms.warm_up(index) + 1, all);
+    result.turns = all - kept;
     const std::uint64_t round = std::uint64_t{stages} * chunks;
     for (std::uint32_t c = 0; c < chunks; ++c) {  // the k-th forward is of chunk (k mod round) / stages
         const std::uint64_t within = kept % round, before = std::uint64_t{c} * stages;
@@ -317,8 +348,9 @@ Bound Bounds::of_layers(const Plan& plan) const {
 /// hides the more of them for it: a kernel of one second takes `slowdown`, and these are as many of the data lane's.
 double Bounds::end(const Plan& plan, const Stage& of, const UpdateTimes& times, double before, double copied) const {
     const double passes = plan.micro_batches(), behind = times.behind - times.update;
-    const bool split = schedule_of(plan.strategy.schedule).splits_backward();  // gradients of weights do not wait
-    const double waited = split ? 0 : std::max(copied, passes * times.waited - times.last);
+    // Gradients of weights do not wait. What hides a wait is known on one kind of GPU.
+    const bool none = schedule_of(plan.strategy.schedule).splits_backward() || prices_.kinds().size() > 1;
+    const double waited = none ? 0 : std::max(copied, passes * times.waited - times.last);
     const double last_backward = before + of.behind_fill + std::max(0.0, waited - of.between);
     const double beside = passes * times.slowing - behind - (last_backward - of.kernels);
     const double slowed = std::max(0.0, beside) * (1 - 1 / slowdown_);

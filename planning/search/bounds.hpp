@@ -16,6 +16,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "planning/search/layer_table.hpp"
@@ -26,11 +28,19 @@ namespace orrery::planning {
 /// Layer tables of all threads: what one has worked out the others find.
 class LayerTables {
 public:
-    std::shared_ptr<const LayerTable> find(const strategies::Plan& plan, const Prices& prices);
+    /// kind: as LayerTable has it.
+    std::shared_ptr<const LayerTable> find(const strategies::Plan& plan, const Prices& prices,
+                                           std::optional<std::uint32_t> kind = {});
 
 private:
     std::mutex mutex_;
-    std::map<LayerTable::Key, std::shared_ptr<const LayerTable>> known_;
+    std::map<std::pair<LayerTable::Key, std::optional<std::uint32_t>>, std::shared_ptr<const LayerTable>> known_;
+};
+
+/// The way of a replica through its stages: its layers on the kinds of GPU that it has there.
+struct ReplicaPath {
+    std::vector<std::shared_ptr<const LayerTable>> layers;  ///< by stage
+    bool first = true;  ///< of the first replica, whose messages are known; those of others count as none
 };
 
 struct Bound {
@@ -71,7 +81,7 @@ private:
     /// What the rows before `placement`, that one included, decide.
     struct Shape {
         std::array<std::uint32_t, 14> key{};
-        std::shared_ptr<const LayerTable> layers;
+        std::shared_ptr<const LayerTable> layers;  ///< on whichever kind of GPU is quickest
         double through = 0;  ///< until the first stage's last backward has ended, by the stage that takes longest
         double host = 0;     ///< of the stage whose host is busiest
         Stage first, last;
@@ -79,7 +89,9 @@ private:
     };
 
     void shape(const strategies::Plan& plan);
-    void walk(const strategies::Plan& plan);
+    /// Each of the plan's once: one on a cluster of one kind of GPU. All replicas end before weights are updated.
+    [[nodiscard]] std::vector<ReplicaPath> paths(const strategies::Plan& plan);
+    void walk(const strategies::Plan& plan, const ReplicaPath& path);
     [[nodiscard]] Stage stage(const strategies::Plan& plan, std::uint32_t index);
     [[nodiscard]] std::uint64_t bytes(const strategies::Plan& plan, const Stage& of) const;
     const Copies& copies(const strategies::Plan& plan, const Stage& of);

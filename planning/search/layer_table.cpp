@@ -22,9 +22,9 @@ struct Blocks {
     std::vector<std::uint64_t> working;
 
     Blocks(const StepProgram& step, const strategies::Plan& plan, const Prices& prices,
-           std::optional<std::uint32_t> kind)
+           std::optional<std::uint32_t> kind, OnOtherKinds collectives)
         : working(strategies::block_peaks(step)) {
-        for (const BlockPrice& price : prices.blocks(step, plan, kind))
+        for (const BlockPrice& price : prices.blocks(step, plan, kind, collectives))
             seconds.push_back({price.cost.device, price.cost.host, price.kernels});
     }
     [[nodiscard]] CallSums time(std::uint32_t block) const {
@@ -72,14 +72,15 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
             flags};
 }
 
-LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices, std::optional<std::uint32_t> kind) {
+LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices, std::optional<std::uint32_t> kind,
+                       OnOtherKinds collectives) {
     strategies::Plan plan = open;
     plan.placement = prices.placement();
     StepProgram step;
     step.mesh = plan.mesh();
     strategies::Intern intern(step);
     const strategies::ModelBlocks model = add_model_blocks(step, intern, plan);
-    const Blocks blocks(step, plan, prices, kind);
+    const Blocks blocks(step, plan, prices, kind, collectives);
     types_ = static_cast<std::uint32_t>(model.types.size());
     end_ = static_cast<std::uint32_t>(model.model.nodes.size());
     body_ = output_ = end_;

@@ -47,7 +47,8 @@ public:
 
     /// prices must have been placed for the plan. kind: of GPU, as Prices::blocks() has it; none: the least of all
     /// kinds.
-    LayerTable(const strategies::Plan& plan, const Prices& prices, std::optional<std::uint32_t> kind = {});
+    LayerTable(const strategies::Plan& plan, const Prices& prices, std::optional<std::uint32_t> kind = {},
+               OnOtherKinds collectives = OnOtherKinds::the_same);
 
     /// The layers of chunk `chunk` of stage `stage`.
     [[nodiscard]] Run run(const strategies::Plan& plan, std::uint32_t stage, std::uint32_t chunk) const;

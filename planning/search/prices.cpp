@@ -37,8 +37,9 @@ std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const s
 }
 
 std::vector<BlockPrice> Prices::blocks(const strategies::StepProgram& step, const strategies::Plan& plan,
-                                       std::optional<std::uint32_t> kind) const {
+                                       std::optional<std::uint32_t> kind, OnOtherKinds collectives) const {
     std::vector<BlockPrice> all;
+    const std::uint32_t first = network_.kinds().of(placed_->placement.gpus({0}).front());
     for (std::uint32_t on = kind.value_or(0); on < (kind ? *kind + 1 : network_.kinds().size()); ++on) {
         const sim::Costs priced = costs(on, step, plan);
         for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
@@ -47,10 +48,12 @@ std::vector<BlockPrice> Prices::blocks(const strategies::StepProgram& step, cons
             for (std::size_t i = 0; i < ops.size(); ++i)
                 if (step.blocks[block].ops[i].lane != strategies::Lane::compute) kernels -= ops[i].seconds;
             kernels = std::max(kernels, 0.0);
+            sim::OpCost price = cost;
+            if (on != first && collectives == OnOtherKinds::nothing) price.device = std::min(price.device, kernels);
             if (all.size() == block)
-                all.push_back({cost, kernels});
+                all.push_back({price, kernels});
             else
-                all[block] = {least(all[block].cost, cost), std::min(all[block].kernels, kernels)};
+                all[block] = {least(all[block].cost, price), std::min(all[block].kernels, kernels)};
         }
     }
     return all;

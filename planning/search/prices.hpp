@@ -22,6 +22,12 @@ struct BlockPrice {
     double kernels = 0;  ///< at least, seconds of its kernels beside which none of its own collectives runs
 };
 
+/// What collectives inside layers are taken to last on other kinds of GPU than the first ranks'.
+enum class OnOtherKinds : std::uint8_t {
+    the_same,  ///< as there
+    nothing,   ///< whatever they last, it is not less
+};
+
 /// Not for several threads: each has its own.
 class Prices {
 public:
@@ -30,9 +36,10 @@ public:
     /// Of the operations of a program's role 0, none of which runs beside another; on clusters of several kinds of GPU
     /// the least of each.
     [[nodiscard]] std::vector<sim::OpCost> of(const strategies::StepProgram& step, const strategies::Plan& plan) const;
-    /// Of all blocks. kind: of GPU, by its number in sim::Kinds; none: the least of all kinds.
+    /// Of all blocks; prices must have been placed. kind: of GPU, by its number in sim::Kinds; none: the least of all
+    /// kinds. Collectives are known among the first ranks; on other kinds of GPU than theirs they count as told.
     [[nodiscard]] std::vector<BlockPrice> blocks(const strategies::StepProgram& step, const strategies::Plan& plan,
-                                                 std::optional<std::uint32_t> kind) const;
+                                                 std::optional<std::uint32_t> kind, OnOtherKinds collectives) const;
     /// How much longer kernels take beside collectives, on the kind of GPU where it is least.
     [[nodiscard]] double overlap_slowdown() const;
     /// Of the GPUs of a stage's ranks, by their numbers in sim::Kinds: ascending, each once.
