@@ -52,42 +52,55 @@ double one_kind(const TrainingRun& run, const Cycles& of) {
 
 /// Broken nodes send the job back to the latest checkpoint on the shared file system, other failures to that of its
 /// tier. Of the time that the others alone would take to some point, only E(exp(-broken time)) is needed: it is the
-/// chance that no node breaks until then.
+/// chance that no node breaks until then. Chances are kept as what they lack of one, or as logarithms: nodes may break
+/// once in a thousand years.
 class TwoKinds {
 public:
     TwoKinds(const TrainingRun& run, const Cycles& of)
         : rate_(run.failures_per_s), broken_(rate_ * run.broken_share), other_(rate_ - broken_), of_(of) {
-        const double down = whole(run.detection + run.restart + run.read, 1);
-        first_ = whole(of.cycle + of.late, down);
-        next_ = passes(of.cycle) + fails(of.cycle) * down * first_;
+        const double span = run.detection + run.restart + run.read;
+        const double down = lost(span, 0), first = lost(of.cycle + of.late, down);
+        first_ = std::log1p(-first);
+        next_ = std::log1p(-fails(of.cycle) * (broken_ + other_ * (down + first - down * first)) / rate_);
+        if (other_ == 0) {
+            mean_cycle_ = of.cycle;
+            return;
+        }
+        const double mean_down = until_whole(span, other_, 0);
+        const double mean_first = until_whole(of.cycle + of.late, other_, mean_down);
+        mean_cycle_ = -std::expm1(-other_ * of.cycle) * (1 / other_ + mean_down + mean_first);
     }
 
     [[nodiscard]] double seconds(const TrainingRun& run) const {
         const double down = until_whole(run.detection + run.restart + run.shared_read, rate_, 0);
         const auto restarted = [&](double cycles, double then) {  // from a restart: so many cycles, and then
-            return (1 / (first_ * std::pow(next_, cycles - 1) * std::exp(-broken_ * then)) - 1) * (1 / broken_ + down);
+            return std::expm1(broken_ * then - first_ - (cycles - 1) * next_) * (1 / broken_ + down);
         };
-        const auto further = [&](double chance, double again) {
-            return (1 - chance) / broken_ + (1 - chance) * (down + again);
+        const auto further = [&](double chance, double again) {  // chance: its logarithm
+            return -std::expm1(chance) * (1 / broken_ + down + again);
         };
         const double every = run.shared_every, until_stored = std::max(0.0, run.shared_write - run.write);
-        // Those that are stored before the end; what is left behind the last of them is longer than that took.
-        const double groups = std::ceil((of_.count - until_stored / of_.cycle) / every - 1e-9) - 1;
+        // Those that are stored before the end; what is left behind the last of them takes longer than that.
+        const double groups = std::ceil((of_.count - until_stored / mean_cycle_) / every - 1e-9) - 1;
         if (groups < 1) return restarted(of_.count, 0);
         const double again = restarted(every, until_stored), last = of_.count - groups * every;
-        const double ends = std::pow(next_, last) * std::exp(broken_ * until_stored);
-        return again + (groups - 1) * further(std::pow(next_, every), again) + further(ends, restarted(last, 0));
+        const double ends = std::min(0.0, last * next_ + broken_ * until_stored);
+        return again + (groups - 1) * further(every * next_, again) + further(ends, restarted(last, 0));
     }
 
 private:
-    [[nodiscard]] double passes(double span) const { return std::exp(-rate_ * span); }
-    /// Another failure ends it, and no node has broken.
-    [[nodiscard]] double fails(double span) const { return other_ / rate_ * -std::expm1(-rate_ * span); }
-    [[nodiscard]] double whole(double span, double down) const { return passes(span) / (1 - fails(span) * down); }
+    /// A failure within this time.
+    [[nodiscard]] double fails(double span) const { return -std::expm1(-rate_ * span); }
+    /// A node breaks before `span` has passed without another failure; down: the same of what follows each of these.
+    [[nodiscard]] double lost(double span, double down) const {
+        const double others = other_ / rate_ * fails(span);
+        return fails(span) * (broken_ + other_ * down) / rate_ / (1 - others * (1 - down));
+    }
 
     double rate_, broken_, other_;
     Cycles of_;
-    double first_, next_;  ///< of a cycle after a restart, and of one after another
+    double first_, next_;  ///< logarithms of the chances of a cycle after a restart, and of one after another
+    double mean_cycle_;    ///< seconds, with other failures alone
 };
 
 }  // namespace

@@ -27,10 +27,10 @@ void require_end(const TrainingRun& run, double expected) {
     sound.failures_per_s = 0;
     if (expected < hopeless * expected_seconds(sound)) return;
     const double cycle = std::min(run.interval, run.work);
-    const bool deeper = !run.outlives_node && run.broken_share > 0;
-    const std::string shared = deeper ? fmt::format(", {} to the next on the shared file system",
-                                                    format_seconds(std::min(run.work, cycle * run.shared_every)))
-                                      : "";
+    const std::string shared = run.goes_back()
+                                   ? fmt::format(", {} to the next on the shared file system",
+                                                 format_seconds(std::min(run.work, cycle * run.shared_every)))
+                                   : "";
     throw NeverEnds(
         "", "/reliability",
         fmt::format("the training would practically never end: the job fails every {}, and needs {} to find "
@@ -38,14 +38,19 @@ void require_end(const TrainingRun& run, double expected) {
                     format_seconds(run.mtbf()), format_seconds(run.detection + run.restart + run.read),
                     format_seconds(cycle + run.write), shared),
         fmt::format("fewer failures, a shorter checkpoint.interval, {}faster storage, or fewer nodes",
-                    deeper ? "a smaller checkpoint.shared_every, " : ""));
+                    run.goes_back() ? "a smaller checkpoint.shared_every, " : ""));
 }
 
-/// How many times longer the run is than what is simulated of it, `run`: whole checkpoints on the shared file system.
-double take_part(TrainingRun& run, double failures) {
-    if (failures <= most_failures || !std::isfinite(run.interval)) return 1;
-    const double whole = run.work, group = run.interval * run.shared_every;
-    run.work = std::min(whole, std::ceil(whole * most_failures / failures / group) * group);
+/// How many times longer the run is than what is simulated of it, `run`: whole checkpoints, of those that a job goes
+/// back to, and so long that it hardly matters that all spare nodes are there when it begins.
+double take_part(TrainingRun& run, double expected) {
+    constexpr double repairs = 50;
+    const bool counted = run.spare_nodes != Failures::as_needed && run.broken_share > 0;
+    const double share =
+        std::max(most_failures / (expected * run.failures_per_s), counted ? repairs * run.repair / expected : 0);
+    if (share >= 1 || !std::isfinite(run.interval)) return 1;
+    const double whole = run.work, group = run.interval * (run.goes_back() ? run.shared_every : 1);
+    run.work = std::min(whole, std::ceil(whole * share / group) * group);
     return whole / run.work;
 }
 
@@ -64,7 +69,7 @@ Forecast forecast(const TrainingRun& run, std::uint64_t seed) {
     require_end(run, all.closed_form_s);
     const double failures = all.closed_form_s * run.failures_per_s;
     TrainingRun part = run;
-    const double parts = take_part(part, failures);
+    const double parts = failures > 0 ? take_part(part, all.closed_form_s) : 1;
     all.runs = static_cast<std::uint32_t>(std::clamp(most_events / (1 + failures), least_runs, most_runs));
     if (run.failures_per_s == 0) all.runs = 1;
     std::vector<double> seconds;

@@ -36,7 +36,8 @@ Outcome simulate(const TrainingRun& run, std::uint64_t seed);
 
 /// Expected wall clock: renewal equations for exponential failures (Daly 2006, equation 20, with a checkpoint that can
 /// be used later than the steps go on; the same again for broken nodes that send the job back to older checkpoints),
-/// times the time without a node by Erlang's loss formula. Exact but for shrinking, which counts to first order.
+/// times the time without a node by Erlang's loss formula. Exact but for the last checkpoint on the shared file system,
+/// which is there in time or not by the mean, and for shrinking, which counts to first order.
 double expected_seconds(const TrainingRun& run);
 
 /// Many runs.

@@ -49,6 +49,8 @@ struct TrainingRun {
 
     double checkpoint_bytes = 0;
     bool optimal_interval = false;  ///< not given
+    /// Whether broken nodes take checkpoints along, so that the job goes back to the shared file system.
+    [[nodiscard]] bool goes_back() const { return !outlives_node && failures_per_s * broken_share > 0; }
     /// Of the job, seconds; infinite without failures.
     [[nodiscard]] double mtbf() const { return 1 / failures_per_s; }
     /// Productive seconds of one interval, slowed by the input.

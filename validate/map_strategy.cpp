@@ -85,9 +85,9 @@ std::string recomputed_modules(const std::string& words) {
 }
 
 /// Policies of JAX by what runs again of a layer (maxtext, layers/decoders.py; praxis, AutodiffCheckpointType): all but
-/// what they keep. minimal and SAVE_DOT_ONLY keep what every product leaves, so that attention runs again; those
-/// without the MLP's first products these too. save_qkv_proj keeps queries, keys and values alone, which are read as
-/// run again (3% of a Llama 70B's layer).
+/// what they keep. minimal keeps what every product leaves, so that attention runs again; where the MLP's first
+/// products are not kept they do too. save_qkv_proj keeps queries, keys and values alone, which are read as run again:
+/// of a Llama 70B 2.5% of a step, and less memory than they take.
 struct Policy {
     std::string_view words, modules;  ///< modules: "" for a whole layer
 };

@@ -53,7 +53,7 @@ public:
         }
         try {
             scenarios::Scenario scenario = scenarios::from_json(document, question_.file);
-            scenario.whole_run = reliability::Options{};  // failures and storage come after
+            scenario.whole_run.emplace().failures.per_1000_node_days = 0;  // failures and storage come after
             ++predicted;
             const Facts& made = known_.add(key, facts_of(scenario, profiles_, session_));
             step();
@@ -140,8 +140,12 @@ Option price(const Question& question, const Candidate& candidate, std::size_t p
     option.forecast = usual.forecast;
     option.bill = usual.bill;
     const auto at = [&](double step, double Forecast::*seconds) {
-        const Outcome outcome = run(question, candidate, facts, {.step = step});
-        return outcome.forecast.*seconds;
+        try {
+            return run(question, candidate, facts, {.step = step}).forecast.*seconds;
+        } catch (const NeverEnds& error) {
+            throw NeverEnds(error.file(), error.pointer(),
+                            fmt::format("at {:g} of the step: {}", step, error.message()), error.hint());
+        }
     };
     const double low = at(1 - question.step_error, &Forecast::seconds_p10);
     const double high = at(1 + question.step_error, &Forecast::seconds_p90);
@@ -268,7 +272,7 @@ planning::SearchQuestion search_of(const Question& question, const Candidate& ca
 }
 
 /// The best plan of a candidate that names none: of all, proven, as `orrery search` finds it. What it has simulated is
-/// kept beside the predictions until it has ended. Throws NoPlan, and Error in the question.
+/// kept beside the predictions until it has ended. Throws Error as a search does.
 Plan searched(const Question& question, const Candidate& candidate, FactsFile& known,
               calibrate::ProfileStore& profiles) {
     const std::string key = facts_key(candidate.scenario, std::filesystem::path(question.file).parent_path());
@@ -281,12 +285,10 @@ Plan searched(const Question& question, const Candidate& candidate, FactsFile& k
         std::optional<planning::FoundPlan> found_best;
         try {
             found_best = planning::search(asked, profiles, journal, {.threads = all_cores()}).best.front();
-        } catch (const planning::NoPlan&) {
-            journal.remove();  // there is nothing to go on with
-            throw;
         } catch (const Error& error) {
-            journal.remove();
-            throw in_question(error, question, candidate, plan);
+            // There is nothing to go on with, but where the log itself could not be written.
+            if (error.file().empty() || error.file() == question.file) journal.remove();
+            throw;
         }
         const planning::FoundPlan& best = *found_best;
         const auto strategy = documents::write_fields(strategies::strategy_fields(), best.strategy);
@@ -334,8 +336,13 @@ bool found_plan(const Question& question, Candidate& candidate, FactsFile& known
     } catch (const planning::NoPlan& error) {
         answer.refused = {error.message()};
         answer.binds = "no plan fits";
-        return false;
+    } catch (const Error& error) {
+        const bool names_none = error.pointer().starts_with("/cluster") || error.pointer().starts_with("/model");
+        if (names_none || (!error.file().empty() && error.file() != question.file))
+            throw in_question(error, question, candidate, {candidate.scenario, candidate.pointer});
+        answer.refused = {error.message()};  // what is asked cannot be on these GPUs
     }
+    return false;
 }
 
 }  // namespace

@@ -171,6 +171,33 @@ TEST(Goodput, EventsAgreeOnRandomRuns) {
     }
 }
 
+/// The last is there before the end because other failures delay that.
+TEST(Goodput, EventsAgreeWhereTheLastOldCheckpointIsJustInTime) {
+    for (const double failures : {2.0, 4.0, 8.0}) {
+        TrainingRun run = sample_run();
+        run.outlives_node = false;
+        run.work = 3.9 * day;
+        run.failures_per_s = failures / day;
+        run.broken_share = 0.2;
+        run.interval = hour / 2;
+        run.stall = run.write = 5;
+        run.shared_every = 96;
+        run.shared_write = 46 * hour;
+        expect_agree(run, 0.03);
+    }
+}
+
+TEST(Goodput, NodesThatHardlyEverBreakCostNothing) {
+    for (const double share : {1e-9, 1e-12, 1e-15}) {
+        TrainingRun run = sample_run();
+        const double without = expected_seconds(run);
+        run.outlives_node = false;
+        run.shared_every = 10;
+        run.broken_share = share;
+        EXPECT_NEAR(expected_seconds(run), without, 1e-6 * without) << share;
+    }
+}
+
 TEST(Goodput, EventsAgreeOnRandomRunsWithOldCheckpoints) {
     std::mt19937_64 random(13);
     const auto between = [&](double least, double most) {

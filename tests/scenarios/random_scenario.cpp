@@ -394,7 +394,9 @@ void draw_eager(Dice& dice, json& scenario) {
         training["bias_activation_fusion"] = false;
     const bool engine = training.value("software", "megatron-lm") == "transformer-engine";
     const bool narrow = training["precision"] == "fp8" || training["precision"] == "fp4";
-    if (early && strategy["recompute"] != "none" && !engine && !narrow) strategy["recompute_early_stop"] = true;
+    const bool compiled = training.value("software", "megatron-lm") == "tensorflow";
+    if (early && strategy["recompute"] != "none" && !engine && (!narrow || compiled))
+        strategy["recompute_early_stop"] = true;
 }
 
 }  // namespace

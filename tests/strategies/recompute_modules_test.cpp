@@ -159,9 +159,9 @@ TEST(RecomputeModules, EveryDroppedTensorIsBroughtBackOnce) {
         ModuleSet modules;
         for (std::size_t i = 0; i < module_names.size(); ++i)
             if ((bits >> i & 1U) != 0) modules |= static_cast<Module>(i);
-        for (const char* name : {"block", "moe block"}) {
+        for (const auto& [name, early] :
+             {std::pair{"block", false}, {"moe block", false}, {"block", true}, {"moe block", true}}) {
             const ShardedLayer layer = sharded(plan, name);
-            const bool early = bits % 3 == 0;
             const Reruns found = reruns(layer, modules, early);
             std::vector<int> brought(layer.pieces.size());
             std::size_t before = layer.pieces.size();

@@ -95,6 +95,17 @@ TEST(MapStrategy, Recomputation) {
     EXPECT_EQ(strategy({{"recompute", nullptr}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", "minimal_with_context"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", "minimal"}}).recompute, Recompute::selective) << "attention runs again";
+    EXPECT_EQ(strategy({{"recompute", "minimal"}}).recompute_modules, "core_attn,layernorm");
+    EXPECT_EQ(strategy({{"recompute", "save_dot_except_mlpwi"}}).recompute_modules, "core_attn,layernorm,mlp");
+    EXPECT_EQ(strategy({{"recompute", "save_qkv_out_proj"}}).recompute_modules, "core_attn,layernorm,mlp");
+    EXPECT_EQ(strategy({{"recompute", "save_qkv_proj"}}).recompute, Recompute::full);
+    const auto early = [](const char* words) {
+        return strategy({{"recompute", words}, {"switches", {{"framework", "MaxText"}}}}).recompute_early_stop;
+    };
+    EXPECT_TRUE(early("full"));
+    EXPECT_TRUE(early("save_dot_except_mlp"));
+    EXPECT_FALSE(early("none"));
+    EXPECT_FALSE(strategy({{"recompute", "full"}}).recompute_early_stop);
     EXPECT_EQ(strategy({{"recompute", "not stated"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", "selective (core_attn)"}}).recompute, Recompute::selective);
     EXPECT_EQ(strategy({{"recompute", "selective (core attention)"}}).recompute, Recompute::selective);
