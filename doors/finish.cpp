@@ -50,11 +50,19 @@ Json sorted(const Json& scenario) {
 }
 
 void put_batch(Draft& draft) {
-    if (draft.find("/training/global_batch_size") != nullptr || !draft.accumulation) return;
+    if (!draft.accumulation) return;
     constexpr std::uint64_t most = 1U << 24U;  // of each factor: the product then fits
     const std::uint64_t micro = draft.whole("/training/micro_batch_size", 0), data = draft.whole("/strategy/data", 0);
     if (micro == 0 || data == 0 || micro > most || data > most || *draft.accumulation > 65536) return;
-    draft.set("/training/global_batch_size", micro * data * *draft.accumulation, draft.whole_file());
+    const std::uint64_t batch = micro * data * *draft.accumulation,
+                        said = draft.whole("/training/global_batch_size", 0);
+    if (said == 0) return draft.set("/training/global_batch_size", batch, draft.whole_file());
+    if (said != batch)
+        draft.findings.refuse(
+            draft.whole_file().place, draft.whole_file().name,
+            fmt::format("the batch of a step is {}, but {} micro-batches of {} on {} data ranks are {}", said,
+                        *draft.accumulation, micro, data, batch),
+            "mend one of them, or the number of GPUs (--gpus)");
 }
 
 /// Whether all that has to be said has been.

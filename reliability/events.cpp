@@ -88,7 +88,7 @@ private:
     /// Wall clock in which `done` seconds of work were done.
     void count(double done, double lasted, double pace) {
         Times& times = outcome_.times;
-        const double paced = done * run_.paced_step / run_.step;
+        const double paced = done * (run_.paced_step / run_.step);
         times.work += done;
         times.input += paced - done;
         times.shrunk += paced / pace - paced;

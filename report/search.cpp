@@ -68,11 +68,14 @@ std::string counts(const SearchReport& report) {
 std::string own_line(const SearchReport& report) {
     if (!report.own.problem.empty()) return fmt::format("the scenario's own plan: {}\n", report.own.problem);
     const planning::Outcome &own = report.own.outcome, &best = report.result->best.front().outcome;
+    const bool better = own.fits && own.tokens_per_s > best.tokens_per_s;
     return fmt::format(
         "the scenario's own plan: {} a step, {} tokens/s, {:.1f}% MFU{}; the best found makes {:.2f} x "
-        "its tokens/s\n",
+        "its tokens/s{}\n",
         format_seconds(own.step_s), format_count(own.tokens_per_s), 100 * own.mfu,
-        own.fits ? "" : ", but it does not fit", best.tokens_per_s / own.tokens_per_s);
+        own.fits ? "" : ", but it does not fit", best.tokens_per_s / own.tokens_per_s,
+        better ? ": it has settings that are no axis of a search, such as strategy.pipeline_layers (orrery partition)"
+               : "");
 }
 
 }  // namespace

@@ -160,6 +160,7 @@ void read_precision(const Givens& given, Draft& draft) {
     const Origin origin = precision == nullptr ? draft.whole_file() : precision->origin;
     if (given.is_on("model.fp8")) {
         draft.set("/training/precision", "fp8", given.find("model.fp8")->origin);
+        draft.set("/training/software", "transformer-engine", given.find("model.fp8")->origin);
         for (const auto& [word, pointer] :
              {std::pair("model.fp8_params", "/training/fp8_param_gather"),
               std::pair("model.disable_parameter_transpose_cache", "/training/disable_parameter_transpose_cache")})

@@ -227,6 +227,9 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/precision", half->name, half->origin);
     else
         draft.set("/training/precision", "fp32", draft.whole_file());
+    // Megatron-LM has narrow products by Transformer Engine alone.
+    if (const Given* const narrow = fp4 != nullptr ? fp4 : fp8; narrow != nullptr)
+        draft.set("/training/software", "transformer-engine", narrow->origin);
     if (const Given* const reduced = given.find("grad_reduce_in_bf16"))
         draft.set("/training/grad_reduce_precision", "bf16", reduced->origin);
 }

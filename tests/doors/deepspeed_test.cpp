@@ -43,6 +43,19 @@ TEST(DeepSpeed, MultipliesAccumulatedMicroBatches) {
     EXPECT_EQ(at(read, "/training/clip_grad"), 0);
 }
 
+/// DeepSpeed ends with an assertion (runtime/config.py, _batch_assertion).
+TEST(DeepSpeed, RefusesBatchesThatContradictEachOther) {
+    const auto read = [](const char* batch) {
+        return imported("deepspeed",
+                        std::string(R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+                                        "bf16": {"enabled": true}, "train_batch_size": )") +
+                            batch + "}",
+                        on(8), gpt2);
+    };
+    EXPECT_FALSE(read("64").refused()) << refusals(read("64"));
+    EXPECT_TRUE(says(read("128"), Verdict::refused, "4 micro-batches of 2 on 8 data ranks are 64"));
+}
+
 TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
     const std::string text = R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
         "zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}})";

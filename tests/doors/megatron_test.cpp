@@ -62,6 +62,7 @@ TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
     EXPECT_EQ(at(with("--transformer-impl local"), "/training/fused_attention"), false);
     EXPECT_EQ(at(with("--transformer-impl local --use-flash-attn"), "/training/fused_attention"), true);
     EXPECT_EQ(at(with("--fp8-format hybrid --fp8-recipe blockwise"), "/training/precision"), "fp8");
+    EXPECT_EQ(at(with("--fp8-format hybrid"), "/training/software"), "transformer-engine");
     EXPECT_EQ(at(with("--bf16 --fp4-format e2m1 --fp4-recipe nvfp4"), "/training/precision"), "fp4");
     EXPECT_EQ(
         at(with("--fp8-format hybrid --fp8-param-gather --use-distributed-optimizer"), "/training/fp8_param_gather"),

@@ -62,6 +62,13 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
     EXPECT_EQ(at(read(fp8 + "\n[float8]\nenable_fsdp_float8_all_gather = true\n"), "/training/fp8_param_gather"), true);
 }
 
+/// Micro-batches of one, unless a size is given.
+TEST(TorchTitan, CutsALocalBatchForItsPipeline) {
+    const Imported piped = read(llama + "[parallelism]\npipeline_parallel_degree = 4\n");
+    EXPECT_EQ(at(piped, "/training/micro_batch_size"), 1) << refusals(piped);
+    EXPECT_EQ(at(piped, "/training/global_batch_size"), 2 * at(piped, "/strategy/data").get<int>());
+}
+
 TEST(TorchTitan, ReadsWhetherWeightsAreGivenBack) {
     const auto with = [](const char* word, const char* stages) {
         return read(llama + "[parallelism]\npipeline_parallel_degree = " + stages +
