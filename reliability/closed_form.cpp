@@ -109,7 +109,7 @@ double expected_seconds(const TrainingRun& run) {
     const Cycles of = cycles_of(run);
     if (run.failures_per_s == 0) return of.count * of.cycle + of.late;
     const double broken = run.failures_per_s * run.broken_share;
-    const double seconds = run.outlives_node || broken == 0 ? one_kind(run, of) : TwoKinds(run, of).seconds(run);
+    const double seconds = run.goes_back() ? TwoKinds(run, of).seconds(run) : one_kind(run, of);
     if (run.spare_nodes == Failures::as_needed || broken == 0) return seconds;
     const double load = broken * run.repair;
     if (run.without_spare == WithoutSpare::shrink) return seconds / (1 - missing_share(run, load));

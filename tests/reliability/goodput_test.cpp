@@ -38,6 +38,11 @@ void expect_agree(const TrainingRun& run, double slack = 0) {
         << ", spares " << run.spare_nodes;
 }
 
+/// Evenly by its logarithm.
+double drawn(std::mt19937_64& random, double least, double most) {
+    return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
+}
+
 TEST(Goodput, WithoutFailuresOnlyCheckpointsCost) {
     TrainingRun run = sample_run();
     run.failures_per_s = 0;
@@ -155,9 +160,7 @@ TEST(Goodput, EventsAgreeWhereOldCheckpointsAreVeryOld) {
 
 TEST(Goodput, EventsAgreeOnRandomRuns) {
     std::mt19937_64 random(11);
-    const auto between = [&](double least, double most) {
-        return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
-    };
+    const auto between = [&](double least, double most) { return drawn(random, least, most); };
     for (int i = 0; i < 100; ++i) {
         TrainingRun run = sample_run();
         run.work = between(5, 200) * day;
@@ -200,9 +203,7 @@ TEST(Goodput, NodesThatHardlyEverBreakCostNothing) {
 
 TEST(Goodput, EventsAgreeOnRandomRunsWithOldCheckpoints) {
     std::mt19937_64 random(13);
-    const auto between = [&](double least, double most) {
-        return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
-    };
+    const auto between = [&](double least, double most) { return drawn(random, least, most); };
     for (int i = 0; i < 100; ++i) {
         TrainingRun run = sample_run();
         run.outlives_node = false;
