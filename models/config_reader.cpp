@@ -58,12 +58,12 @@ std::uint32_t ConfigReader::count(std::string_view key) const {
     return *found;
 }
 
-std::optional<std::uint32_t> ConfigReader::optional_count(std::string_view key) const {
+std::optional<std::uint32_t> ConfigReader::optional_count(std::string_view key, std::uint32_t least) const {
     const auto* found = value(key);
     if (found == nullptr) return std::nullopt;
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > most)
-        fail_type(key, *found, fmt::format("a whole number from 1 to {}", most));
+    if (!found->is_number_unsigned() || found->get<std::uint64_t>() < least || found->get<std::uint64_t>() > most)
+        fail_type(key, *found, fmt::format("a whole number from {} to {}", least, most));
     return found->get<std::uint32_t>();
 }
 

@@ -19,8 +19,8 @@ public:
 
     /// A whole number from 1 to 2^32 - 1. Throws Error when absent.
     [[nodiscard]] std::uint32_t count(std::string_view key) const;
-    /// The same, nothing when absent.
-    [[nodiscard]] std::optional<std::uint32_t> optional_count(std::string_view key) const;
+    /// The same from `least` on, nothing when absent.
+    [[nodiscard]] std::optional<std::uint32_t> optional_count(std::string_view key, std::uint32_t least = 1) const;
     /// A number from 0 to below 1.
     [[nodiscard]] double probability(std::string_view key, double otherwise) const;
     [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;

@@ -85,8 +85,15 @@ ModelSpec read_gemma3(const ConfigReader& config, const Keys& keys) {
     return spec;
 }
 
-std::uint32_t qwen_window(const ConfigReader& config) {
-    return config.flag("use_sliding_window", false) ? config.optional_count("sliding_window").value_or(4096) : 0;
+/// Layers from max_window_layers on have it (transformers, configuration_qwen2.py, layer_types).
+std::uint32_t qwen_window(const ConfigReader& config, std::uint32_t layers) {
+    if (!config.flag("use_sliding_window", false)) return 0;
+    const std::uint32_t first = config.optional_count("max_window_layers", 0).value_or(28);
+    if (first >= layers) return 0;
+    if (first > 0)
+        config.fail("max_window_layers", fmt::format("windows in the layers from {} on alone are not modelled", first),
+                    "0 for a window in all layers, or use_sliding_window false for none");
+    return config.optional_count("sliding_window").value_or(4096);
 }
 
 /// The first Qwen (arXiv:2309.16609, section 2.3): intermediate_size counts both halves of the gated MLP.
@@ -124,7 +131,7 @@ ModelSpec read_qwen2(const ConfigReader& config, const Keys& keys) {
     spec.kv_heads = kv_heads(config, spec.heads);
     spec.head_dim = stated_head_dim(config, keys, spec);
     spec.qkv_bias = true;
-    spec.attention_window = qwen_window(config);
+    spec.attention_window = qwen_window(config, spec.layers);
     return spec;
 }
 
@@ -133,7 +140,7 @@ ModelSpec read_qwen3(const ConfigReader& config, const Keys& keys) {
     spec.kv_heads = kv_heads(config, spec.heads);
     spec.head_dim = config.optional_count("head_dim").value_or(128);
     spec.qk_norm = true;
-    spec.attention_window = qwen_window(config);
+    spec.attention_window = qwen_window(config, spec.layers);
     refuse_if(config, "attention_bias", false, true);
     return spec;
 }

@@ -129,7 +129,11 @@ TEST_F(HuggingFace, ReadsWhatDiffersFromTheDefaults) {
 
     json qwen2 = shipped("qwen2-7b");
     qwen2["use_sliding_window"] = true;
+    EXPECT_EQ(import(qwen2).attention_window, 0u) << "layers from the 28th on, of 28";
+    qwen2["max_window_layers"] = 0;
     EXPECT_EQ(import(qwen2).attention_window, 131072u);
+    qwen2["max_window_layers"] = 14;
+    EXPECT_THROW((void)import(qwen2), Error);
 
     json bloom = shipped("bloom-176b");  // both spellings of the published files
     bloom.erase("n_embed");
