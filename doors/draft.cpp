@@ -36,7 +36,9 @@ const Json* Draft::find(const std::string& pointer) const {
 
 std::uint64_t Draft::whole(const std::string& pointer, std::uint64_t fallback) const {
     const Json* const found = find(pointer);
-    return found != nullptr && found->is_number_unsigned() ? found->get<std::uint64_t>() : fallback;
+    const bool counts = found != nullptr && (found->is_number_unsigned() ||
+                                             (found->is_number_integer() && found->get<std::int64_t>() >= 0));
+    return counts ? found->get<std::uint64_t>() : fallback;
 }
 
 bool Draft::is_true(const std::string& pointer) const {

@@ -102,13 +102,13 @@ private:
         const double kept = usable(run_.write), every = run_.shared_every;
         const double latest = std::floor((saved_ + kept) / every) * every - saved_;  // for the file system
         if (latest >= 1) {
+            const double begun = now_ - lasted + latest * cycle - run_.stall;
             // The one before was there when this one was begun.
             if (latest - every >= 1)
                 left_on_shared_ = left_ - (latest - every) * interval_;
             else
-                arrive(now_ - lasted + latest * cycle - run_.stall);
-            leaving_ = {.left = left_ - latest * interval_,
-                        .arrives = now_ - lasted + latest * cycle - run_.stall + run_.shared_write};
+                arrive(begun);
+            leaving_ = {.left = left_ - latest * interval_, .arrives = begun + run_.shared_write};
         }
         const double before = left_;
         left_ -= kept * interval_;

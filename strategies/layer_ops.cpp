@@ -70,7 +70,6 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
                 back.push_back(brought[piece] = writer.scratch(modules.dropped[piece]));
             for (std::size_t piece = next->first; piece < next->last; ++piece)
                 run_again(piece, std::exchange(back, {}));
-            begins.insert(begins.end(), back.begin(), back.end());
         }
         const Piece& piece = layer.pieces[i];
         const std::vector<Work> works = works_of(piece, gradients);

@@ -77,6 +77,7 @@ Reruns reruns(const ShardedLayer& layer, ModuleSet modules, bool early) {
     for (const Run& run : runs) {
         const bool stops = early && run.takers.empty();
         const std::size_t to = stops ? needed_until(pieces, run.first, run.last) : run.last;
+        if (to == run.first) continue;
         Rerun& rerun = result.list.emplace_back(Rerun{run.first, to, run.before});
         for (std::size_t i = 0; i < pieces.size(); ++i) {
             if (brought[i] || result.dropped[i] == 0 || !run.brings(i)) continue;

@@ -13,7 +13,7 @@ namespace orrery::strategies {
 /// Pieces [first, last) run again just before the backward of piece `before`. They bring back what the pieces of
 /// `brings` had not kept.
 struct Rerun {
-    std::size_t first = 0, last = 0, before = 0;  ///< first == last: what stands before the module leaves all of it
+    std::size_t first = 0, last = 0, before = 0;
     std::vector<std::size_t> brings = {};
 };
 

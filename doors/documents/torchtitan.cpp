@@ -179,7 +179,7 @@ void read_batches(const Givens& given, Draft& draft) {
     // Of a pipeline the local batch is cut into micro-batches.
     const Given* const micro = given.find("parallelism.pipeline_parallel_microbatch_size");
     if (pipelined && micro == nullptr)
-        draft.set("/training/micro_batch_size", 1U, draft.whole_file());
+        draft.set("/training/micro_batch_size", 1, draft.whole_file());
     else if (const Given* const size = pipelined ? micro : local)
         set_key("/training/micro_batch_size", *size, draft);
     draft.want("/training/micro_batch_size", draft.whole_file(), "training.local_batch_size is not given",

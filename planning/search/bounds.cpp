@@ -168,7 +168,7 @@ void Bounds::shape(const Plan& plan) {
     shape_.through = shape_.host = 0;
     shape_.copies.clear();
     shape_.first = stage(plan, 0);
-    shape_.last = stage(plan, s.pipeline - 1);
+    if (s.pipeline > 1) shape_.last = stage(plan, s.pipeline - 1);
     for (const ReplicaPath& path : paths(plan)) walk(plan, path);
     shape_.key = key;
 }
