@@ -101,12 +101,18 @@ Dtype usual_grad_reduce(const strategies::Training& of) {
     return of.precision.compute == Dtype::fp16 ? Dtype::fp16 : of.master_weights ? Dtype::fp32 : Dtype::bf16;
 }
 
+/// What Megatron-LM and NeMo have narrow products of. PyTorch's own (torchao) are said to be "pytorch".
+hardware::Software usual_software(Dtype compute) {
+    return strategies::is_narrow(compute) ? hardware::Software::transformer_engine : hardware::Software::megatron_lm;
+}
+
 /// Transformer-XL's scores of distances are shifted between products: no fused attention knows them.
 strategies::Training read_training(const Reader& reader, const models::ModelSpec& model) {
     strategies::Training training;
     training.fused_attention = model.family != models::Family::transfo_xl;
     documents::read_fields(reader, strategies::training_fields(), training);
     if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
+    if (!reader.has("software")) training.software = usual_software(training.precision.compute);
     return training;
 }
 

@@ -201,7 +201,8 @@ constexpr std::array of_training{
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::software>({.name = "software", .words = softwares,
         .help = "What dispatches kernels; pytorch and deepspeed cost the host what megatron-lm does, jax what "
-                "tensorflow does; orrery: our own runtime (hardware/README.md)."}),
+                "tensorflow does; orrery: our own runtime (hardware/README.md).",
+        .when_absent = "megatron-lm; in fp8 and fp4 transformer-engine"}),
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
         .help = "Largest gradient norm; 0: no clipping.",
         .others = {deepspeed("gradient_clipping")}}),

@@ -118,7 +118,17 @@ void read_sequence_ranks(const Givens& given, Draft& draft) {
     if (draft.whole("/strategy/context", 1) > 1) draft.set("/strategy/cp_comm_type", "a2a", ranks->origin);
 }
 
+/// runtime/config.py asserts it.
+void refuse_two_halves(const Givens& given, Draft& draft) {
+    const Given* const bf16 = given.find_any({"bf16.enabled", "bfloat16.enabled"});
+    if (!given.is_on("fp16.enabled") || bf16 == nullptr || !given.is_on(bf16->name)) return;
+    if (bf16->value == own_value || given.find("fp16.enabled")->value == own_value) return;
+    draft.findings.refuse(bf16->origin.place, bf16->name, "both fp16 and bf16 are enabled, of which one can be",
+                          "disable one of them");
+}
+
 void read_precision(const Givens& given, Draft& draft) {
+    refuse_two_halves(given, draft);
     for (const auto& [name, precision] :
          {std::pair{"fp16.enabled", "fp16"}, {"bf16.enabled", "bf16"}, {"bfloat16.enabled", "bf16"}}) {
         const Given* const enabled = given.find(name);

@@ -160,7 +160,6 @@ void read_precision(const Givens& given, Draft& draft) {
     const Origin origin = precision == nullptr ? draft.whole_file() : precision->origin;
     if (given.is_on("model.fp8")) {
         draft.set("/training/precision", "fp8", given.find("model.fp8")->origin);
-        draft.set("/training/software", "transformer-engine", given.find("model.fp8")->origin);
         for (const auto& [word, pointer] :
              {std::pair("model.fp8_params", "/training/fp8_param_gather"),
               std::pair("model.disable_parameter_transpose_cache", "/training/disable_parameter_transpose_cache")})
@@ -171,6 +170,12 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/precision", "fp16", origin);
     else
         draft.set("/training/precision", "fp32", origin);
+}
+
+/// Narrow products are Transformer Engine's alone.
+void read_software(const Givens& given, Draft& draft) {
+    for (const char* name : {"model.fp8", "model.transformer_engine"})
+        if (given.is_on(name)) return draft.set("/training/software", "transformer-engine", given.find(name)->origin);
 }
 
 void read_trainer(const Givens& given, Draft& draft) {
@@ -228,6 +233,7 @@ void read_nemo(const Request& request, Draft& draft) {
     read_fsdp(given, draft);
     read_recomputation(given, draft);
     read_precision(given, draft);
+    read_software(given, draft);
     read_trainer(given, draft);
 }
 

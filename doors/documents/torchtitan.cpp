@@ -1,7 +1,11 @@
 // TorchTitan's job configuration: a model of its own catalog, FSDP over data ranks, tensor and pipeline parallelism.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <ranges>
+#include <string_view>
 
 #include "doors/convert.hpp"
 #include "doors/documents/flatten.hpp"
@@ -144,6 +148,31 @@ void read_context(const Givens& given, Draft& draft) {
               rotate == nullptr ? context->origin : rotate->origin);
 }
 
+/// A schedule of torch.distributed.pipelining, what it is called here, and TorchTitan's stages a rank.
+struct Schedule {
+    std::string_view name, here;
+    int chunks;
+};
+constexpr std::array schedules{Schedule{"1F1B", "1f1b", 1}, Schedule{"GPipe", "gpipe", 1},
+                               Schedule{"Interleaved1F1B", "interleaved", 2}, Schedule{"DualPipeV", "dualpipe-v", 2},
+                               Schedule{"ZBVZeroBubble", "zb-v", 2}};
+
+void read_schedule(const Givens& given, Draft& draft) {
+    const Given* const said = degree(given, "pipeline_parallel_schedule");
+    if (said == nullptr || draft.whole("/strategy/pipeline", 1) == 1) return;
+    const std::string name = text_of(said->value);
+    const auto* const known =
+        std::ranges::find_if(schedules, [&](const Schedule& each) { return same_word(name, each.name); });
+    if (known == schedules.end()) {
+        const auto names = schedules | std::views::transform(&Schedule::name);
+        return draft.findings.refuse(said->origin.place, said->origin.name,
+                                     fmt::format("the schedule {} is not modelled yet", name),
+                                     fmt::format("one of {}", fmt::join(names, ", ")));
+    }
+    draft.set("/strategy/schedule", known->here, said->origin);
+    if (known->chunks > 1) draft.set("/strategy/virtual_pipeline", known->chunks, said->origin);
+}
+
 void read_degrees(const Givens& given, Draft& draft) {
     if (const Given* const tensor = degree(given, "tensor_parallel_degree")) {
         set_key("/strategy/tensor", *tensor, draft);
@@ -154,23 +183,7 @@ void read_degrees(const Givens& given, Draft& draft) {
     if (const Given* const expert = degree(given, "expert_parallel_degree"))
         set_key("/strategy/expert", *expert, draft);
     read_context(given, draft);
-    const Given* const schedule = degree(given, "pipeline_parallel_schedule");
-    if (schedule == nullptr || draft.whole("/strategy/pipeline", 1) == 1) return;
-    const std::string name = text_of(schedule->value);
-    if (same_word(name, "1F1B"))
-        draft.set("/strategy/schedule", "1f1b", schedule->origin);
-    else if (same_word(name, "GPipe"))
-        draft.set("/strategy/schedule", "gpipe", schedule->origin);
-    else if (same_word(name, "Interleaved1F1B")) {
-        draft.set("/strategy/schedule", "interleaved", schedule->origin);
-        draft.set("/strategy/virtual_pipeline", 2, schedule->origin);  // TorchTitan's stages a rank
-    } else if (same_word(name, "DualPipeV")) {
-        draft.set("/strategy/schedule", "dualpipe-v", schedule->origin);
-        draft.set("/strategy/virtual_pipeline", 2, schedule->origin);
-    } else
-        draft.findings.refuse(schedule->origin.place, schedule->origin.name,
-                              fmt::format("the schedule {} is not modelled yet", name),
-                              "1F1B, GPipe, Interleaved1F1B or DualPipeV");
+    read_schedule(given, draft);
 }
 
 void read_batches(const Givens& given, Draft& draft) {
@@ -214,6 +227,7 @@ void read_precision(const Givens& given, Draft& draft) {
     const Origin origin = half == nullptr ? draft.whole_file() : half->origin;
     if (fp8) {
         draft.set("/training/precision", "fp8", converters->origin);
+        draft.set("/training/software", "pytorch", converters->origin);  // torchao's products
         const Given* const recipe = given.find_any(
             {"float8.recipe_name", "quantize.linear.float8.recipe_name", "quantize.dense.float8.recipe_name"});
         draft.set("/training/fp8_recipe", "tensorwise", recipe == nullptr ? converters->origin : recipe->origin);

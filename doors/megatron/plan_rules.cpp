@@ -215,10 +215,20 @@ void read_wide_ends(const Givens& given, Draft& draft) {
     }
 }
 
+/// As Megatron-LM's arguments.py does.
+void refuse_both(const std::string& one, const std::string& other, const Givens& given, Draft& draft) {
+    const Given* const second = given.find(other);
+    if (given.find(one) == nullptr || second == nullptr) return;
+    draft.findings.refuse(second->origin.place, other, fmt::format("given beside {}, of which one can be", one),
+                          fmt::format("take {} or {} out", one, other));
+}
+
 void read_precision(const Givens& given, Draft& draft) {
     const Given* const fp8 = given.find_any({"fp8_format", "fp8_hybrid", "fp8_e4m3"});
     const Given* const fp4 = given.find("fp4_format");
     const Given* const half = given.find_any({"bf16", "fp16"});
+    refuse_both("bf16", "fp16", given, draft);
+    if (fp8 != nullptr) refuse_both(fp8->name, "fp4_format", given, draft);
     if (fp4 != nullptr)
         draft.set("/training/precision", "fp4", fp4->origin);
     else if (fp8 != nullptr)
@@ -227,11 +237,24 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/precision", half->name, half->origin);
     else
         draft.set("/training/precision", "fp32", draft.whole_file());
-    // Megatron-LM has narrow products by Transformer Engine alone.
-    if (const Given* const narrow = fp4 != nullptr ? fp4 : fp8; narrow != nullptr)
-        draft.set("/training/software", "transformer-engine", narrow->origin);
     if (const Given* const reduced = given.find("grad_reduce_in_bf16"))
         draft.set("/training/grad_reduce_precision", "bf16", reduced->origin);
+}
+
+/// What says that Megatron-LM's own layers run, or Megatron-DeepSpeed's: --transformer-impl, or a flag that was gone
+/// when Transformer Engine's became the default (2 April 2024). Null where nothing does.
+const Given* own_layers(const Givens& given) {
+    const Given* const sign = given.find_any(
+        {"transformer_impl", "deepspeed", "DDP_impl", "checkpoint_activations", "activations_checkpoint_method"});
+    return sign != nullptr && sign->name == "transformer_impl" && text_of(sign->value) != "local" ? nullptr : sign;
+}
+
+/// Narrow products are Transformer Engine's alone.
+void read_software(const Givens& given, Draft& draft) {
+    const Given* const narrow = given.find_any({"fp4_format", "fp8_format", "fp8_hybrid", "fp8_e4m3"});
+    if (narrow == nullptr && own_layers(given) != nullptr) return;
+    const Given* const said = narrow != nullptr ? narrow : given.find("transformer_impl");
+    draft.set("/training/software", "transformer-engine", said != nullptr ? said->origin : draft.whole_file());
 }
 
 /// Transformer Engine's attention is fused; Megatron-LM's own, and Megatron-DeepSpeed's, where a flag says so.
@@ -243,9 +266,7 @@ void read_attention(const Givens& given, Draft& draft) {
         const std::string name = text_of(backend->value);
         return draft.set("/training/fused_attention", name != "unfused" && name != "local", backend->origin);
     }
-    const Given* const own = given.find_any(
-        {"transformer_impl", "deepspeed", "DDP_impl", "checkpoint_activations", "activations_checkpoint_method"});
-    if (own != nullptr && (own->name != "transformer_impl" || text_of(own->value) == "local"))
+    if (const Given* const own = own_layers(given); own != nullptr)
         draft.set("/training/fused_attention", false, own->origin);
 }
 
@@ -364,6 +385,7 @@ void read_training(const Givens& given, Draft& draft) {
     draft.want("/training/seq_length", draft.whole_file(), "--seq-length is not given",
                "give it, with --set training.seq_length=N for one");
     read_precision(given, draft);
+    read_software(given, draft);
     read_wide_ends(given, draft);
     read_attention(given, draft);
     read_loss(given, draft);

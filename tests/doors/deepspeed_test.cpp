@@ -71,6 +71,18 @@ TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
     EXPECT_EQ(at(told, "/strategy/sharding"), "zero3");
 }
 
+TEST(DeepSpeed, RefusesBothHalves) {
+    const auto with = [](const char* fp16, const char* bf16) {
+        return imported("deepspeed",
+                        std::string(R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, )") +
+                            R"("fp16": {"enabled": )" + fp16 + R"(}, "bf16": {"enabled": )" + bf16 + "}}",
+                        on(8), gpt2);
+    };
+    EXPECT_TRUE(says(with("true", "true"), Verdict::refused, "both fp16 and bf16"));
+    EXPECT_FALSE(says(with("\"auto\"", "\"auto\""), Verdict::refused, "both")) << "one of them, by an argument";
+    EXPECT_FALSE(says(with("false", "true"), Verdict::refused, "both"));
+}
+
 TEST(DeepSpeed, ReadsTheOptimizerInHostMemory) {
     const auto read = [](const std::string& zero) {
         return imported("deepspeed",

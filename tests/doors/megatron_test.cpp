@@ -50,6 +50,11 @@ TEST(Megatron, ReadsALlama) {
     EXPECT_EQ(at(read, "/training/global_batch_size"), 64) << "a micro-batch of every replica";
 }
 
+TEST(Megatron, RefusesTwoPrecisionsAtOnce) {
+    EXPECT_TRUE(says(with("--bf16 --fp16"), Verdict::refused, "given beside bf16"));
+    EXPECT_TRUE(says(with("--bf16 --fp8-format hybrid --fp4-format e2m1"), Verdict::refused, "given beside fp8"));
+}
+
 TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
     EXPECT_EQ(at(with("--swiglu"), "/model/intermediate_size"), 5440) << "two thirds of 4 x 2048, in tiles of 64";
     EXPECT_EQ(at(with("--group-query-attention"), "/model/num_key_value_heads"), 1);
@@ -62,6 +67,9 @@ TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
     EXPECT_EQ(at(with("--transformer-impl local"), "/training/fused_attention"), false);
     EXPECT_EQ(at(with("--transformer-impl local --use-flash-attn"), "/training/fused_attention"), true);
     EXPECT_EQ(at(with("--fp8-format hybrid --fp8-recipe blockwise"), "/training/precision"), "fp8");
+    EXPECT_EQ(at(with("--bf16"), "/training/software"), "transformer-engine") << "today's layers";
+    EXPECT_EQ(at(with("--bf16 --transformer-impl local"), "/training/software"), nullptr);
+    EXPECT_EQ(at(with("--bf16 --DDP-impl local"), "/training/software"), nullptr) << "of 2022";
     EXPECT_EQ(at(with("--fp8-format hybrid"), "/training/software"), "transformer-engine");
     EXPECT_EQ(at(with("--bf16 --fp4-format e2m1 --fp4-recipe nvfp4"), "/training/precision"), "fp4");
     EXPECT_EQ(

@@ -50,6 +50,12 @@ TEST(NeMo, ReadsHowWeightsAreKeptInFp8) {
     EXPECT_EQ(at(read(small + "  fp8_params: true\n"), "/training/fp8_param_gather"), nullptr) << "of bf16";
 }
 
+TEST(NeMo, ReadsWhoseLayersRun) {
+    for (const char* key : {"  transformer_engine: true\n", "  fp8: true\n"})
+        EXPECT_EQ(at(read(small + key), "/training/software"), "transformer-engine") << key;
+    EXPECT_EQ(at(read(small), "/training/software"), nullptr) << "NeMo's own";
+}
+
 TEST(NeMo, ReadsLlamasWords) {
     const Imported job = read(small +
                               "  activation: fast-swiglu\n  bias: false\n  normalization: rmsnorm\n"

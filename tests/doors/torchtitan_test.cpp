@@ -85,23 +85,23 @@ TEST(TorchTitan, ReadsWhetherWeightsAreGivenBack) {
 TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {
     const Imported job = read(
         "[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[training]\nlocal_batch_size = \"two\"\n"
-        "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
-    for (const char* word : {"sizes of deepseek_v3 16B", "ZBVZeroBubble", "seq_len"})
+        "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"LoopedBFS\"\n");
+    for (const char* word : {"sizes of deepseek_v3 16B", "LoopedBFS", "seq_len"})
         EXPECT_TRUE(says(job, Verdict::refused, word)) << word << " is missing from\n" << refusals(job);
-}
-
-TEST(TorchTitan, ReadsPipelinesInAV) {
-    const Imported job = read(
-        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 16\nseq_len = 8192\n"
-        "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"DualPipeV\"\n");
-    EXPECT_EQ(at(job, "/strategy/schedule"), "dualpipe-v");
-    EXPECT_EQ(at(job, "/strategy/virtual_pipeline"), 2);
 }
 
 Imported pipelined(const std::string& keys, const char* schedule = "1F1B", int stages = 4) {
     return read("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 16\nseq_len = 8192\n" +
                 std::string("[parallelism]\npipeline_parallel_degree = ") + std::to_string(stages) +
                 "\npipeline_parallel_schedule = \"" + schedule + "\"\n" + keys + "\n");
+}
+
+TEST(TorchTitan, ReadsPipelinesInAV) {
+    for (const auto& [name, here] : {std::pair("DualPipeV", "dualpipe-v"), std::pair("ZBVZeroBubble", "zb-v")}) {
+        const Imported job = pipelined("", name);
+        EXPECT_EQ(at(job, "/strategy/schedule"), here) << refusals(job);
+        EXPECT_EQ(at(job, "/strategy/virtual_pipeline"), 2);
+    }
 }
 
 TEST(TorchTitan, ReadsStagesOfUnequalSize) {
@@ -140,6 +140,7 @@ TEST(TorchTitan, RefusesStagesThatItCannotPlace) {
     refuses("[\"norm\"]", "no layers that follow each other");
     refuses("[7]", "no layers that follow each other");
     refuses("[\"layers.7\", \"layers.16\", \"layers.25\"]", "parts in a V", "DualPipeV");
+    refuses("[\"layers.7\", \"layers.16\", \"layers.25\"]", "parts in a V", "ZBVZeroBubble");
 }
 
 TEST(TorchTitan, ReadsContextRanksAndGroupsThatShare) {

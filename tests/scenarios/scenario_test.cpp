@@ -77,6 +77,18 @@ TEST(Scenario, EveryValueReachesItsPlace) {
     EXPECT_EQ(s.gpus, 64U) << "of the cluster's 512";
 }
 
+TEST(Scenario, NarrowProductsAreTransformerEnginesUnlessItSaysOthers) {
+    const auto software = [](const json& training) {
+        json document = minimal();
+        document["cluster"]["preset"] = "dgx-h100";
+        document["training"].update(training);
+        return read(document).plan.training.software;
+    };
+    EXPECT_EQ(software({{"precision", "bf16"}}), hardware::Software::megatron_lm);
+    EXPECT_EQ(software({{"precision", "fp8"}}), hardware::Software::transformer_engine);
+    EXPECT_EQ(software({{"precision", "fp8"}, {"software", "pytorch"}}), hardware::Software::megatron_lm);
+}
+
 TEST(Scenario, MegatronSpellingsReadTheSame) {
     json megatron = sound_scenario();
     megatron["strategy"] = json::parse(R"({"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2,
