@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "scenarios/cluster_size.hpp"
 #include "scenarios/override.hpp"
-#include "topology/cluster.hpp"
 
 namespace orrery::scenarios {
 
@@ -57,11 +57,12 @@ std::vector<Override> UsualKeys::changes(const nlohmann::json& document, const s
             list.push_back({key.path, value->second});
     if (gpus_ == 0) return list;
     if (values_.contains("nodes")) throw Error("--gpus and --nodes say the same", "give one of them");
-    const std::uint32_t per_node = topology::build(load_cluster(document, file, list)).gpus_per_node();
-    if (gpus_ % per_node != 0)
-        throw Error(fmt::format("--gpus {} is no whole number of nodes of {}", gpus_, per_node),
-                    fmt::format("take a multiple of {}, or --nodes 1 and --data for fewer ranks than GPUs", per_node));
-    list.push_back({"cluster.nodes", std::to_string(gpus_ / per_node)});
+    const ClusterSize size = size_of(load_cluster(document, file, list));
+    if (gpus_ % size.gpus_per_node != 0)
+        throw Error(fmt::format("--gpus {} is no whole number of nodes of {}", gpus_, size.gpus_per_node),
+                    fmt::format("take a multiple of {}, or --nodes 1 and --data for fewer ranks than GPUs",
+                                size.gpus_per_node));
+    list.push_back({"cluster.nodes", std::to_string(size.nodes_for(gpus_))});
     return list;
 }
 

@@ -25,13 +25,13 @@
 #include "sim/populations.hpp"
 #include "sim/rates.hpp"
 #include "sim/replica_window.hpp"
+#include "sim/replicas_alone.hpp"
 #include "sim/run_step.hpp"
 #include "sim/sharing.hpp"
 #include "sim/version.hpp"
 #include "sim/warm_up.hpp"
 #include "sim/whole_run.hpp"
 #include "strategies/build.hpp"
-#include "strategies/replica_batches.hpp"
 
 namespace orrery::sim {
 
@@ -139,30 +139,6 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
                 "is not divided by their rates",
                 use.gpu, 100 * busy(use), 100 * use.mean.bubble / step_time_s, busiest.gpu, 100 * busy(busiest)));
     return warnings;
-}
-
-/// What weak scaling is held against: one model replica (the first data rank, or those that its experts are divided
-/// among), placed linearly.
-struct Replica {
-    std::uint32_t gpus = 0;
-    double seconds = 0;  ///< of its step
-    double share = 1;    ///< of micro-batches a data rank, the whole's over its own
-    bool whole = true;   ///< it is the step itself, which need not be simulated again
-
-    /// T_n / (n T_1) in tokens per second and GPU.
-    [[nodiscard]] Scale scale(double step_time_s) const { return {whole ? 1 : seconds / step_time_s * share, gpus}; }
-};
-
-Replica replica(const scenarios::Scenario& scenario, Site& site) {
-    const strategies::Strategy& strategy = scenario.plan.strategy;
-    const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
-    const std::uint32_t gpus = strategy.tensor * strategy.context * strategy.pipeline * least;
-    if (strategy.data == least) return {.gpus = gpus};
-    strategies::Plan replica = strategies::first_replicas(scenario.plan, least);
-    replica.strategy.optimizer_instances = 1;
-    const auto base = run_plan(replica, site.cluster, site.profiles, {.foldings = &site.foldings});
-    const double share = strategies::mean_share(scenario.plan) / strategies::mean_share(replica);
-    return {gpus, base->seconds(), share, false};
 }
 
 /// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
@@ -295,11 +271,17 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
     const std::shared_ptr<Site> site =
         options.session != nullptr ? options.session->site(scenario, store) : make_site(scenario, store);
-    std::future<Replica> beside;
-    if (options.scale_factor) beside = std::async(std::launch::async, [&] { return replica(scenario, *site); });
+    ReplicasAlone alone(*site);
+    std::future<double> beside;
+    if (options.scale_factor)
+        beside = std::async(std::launch::async, [&] { return alone.sequences_per_second(scenario.plan); });
     Described d = run_and_describe(scenario, *site, options);
     const double seconds = d.step.step_time_s;
-    const Scale grown = beside.valid() ? beside.get().scale(seconds) : Scale{};
+    Scale grown;
+    if (beside.valid()) {
+        beside.get();  // known from here on
+        grown = {alone.scale_factor(scenario.plan, seconds), ReplicasAlone::gpus(scenario.plan)};
+    }
     const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
     auto window = replica_window(scenario, *site);
     append(d.warnings, window_doubts(window.get(), d.step));

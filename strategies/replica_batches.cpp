@@ -163,7 +163,7 @@ Plan with_own_micro_batches(const Plan& plan, std::uint32_t micro_batches) {
     return own;
 }
 
-Plan first_replicas(const Plan& plan, std::uint32_t data) {
+Plan replicas(const Plan& plan, std::uint32_t first, std::uint32_t data) {
     Plan fewer = plan;
     fewer.strategy.data = data;
     fewer.placement = {};
@@ -172,8 +172,9 @@ Plan first_replicas(const Plan& plan, std::uint32_t data) {
         fewer.strategy.replica_micro_batches.clear();
         return fewer;
     }
-    std::vector<std::uint32_t> list = list_of(plan);
-    list.resize(data);
+    const std::vector<std::uint32_t> all = list_of(plan);
+    const auto begin = all.begin() + first;
+    const std::vector<std::uint32_t> list(begin, begin + data);
     fewer.strategy.replica_micro_batches = replica_text(list);
     fewer.training.global_batch = 0;
     for (const std::uint32_t each : list) fewer.training.global_batch += each * plan.training.micro_batch;

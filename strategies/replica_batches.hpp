@@ -36,8 +36,10 @@ std::string replica_text(const std::vector<std::uint32_t>& micro_batches);
 /// The plan as the ranks have it that take so many micro-batches.
 Plan with_own_micro_batches(const Plan& plan, std::uint32_t micro_batches);
 
-/// The first `data` data ranks by themselves, placed linearly, with the micro-batches that each takes in the plan.
-Plan first_replicas(const Plan& plan, std::uint32_t data);
+/// `data` data ranks from the first on by themselves, placed linearly, with the micro-batches that each takes in the
+/// plan.
+Plan replicas(const Plan& plan, std::uint32_t first, std::uint32_t data);
+inline Plan first_replicas(const Plan& plan, std::uint32_t data) { return replicas(plan, 0, data); }
 
 /// Sequences of a step on a data rank, the mean.
 double mean_share(const Plan& plan);

@@ -15,7 +15,6 @@
 #include "planning/sweep/values.hpp"
 #include "scenarios/override.hpp"
 #include "sim/version.hpp"
-#include "topology/catalog.hpp"
 
 namespace orrery::planning {
 
@@ -110,8 +109,8 @@ std::uint32_t Grid::gpus(std::uint64_t point) const {
     return 0;
 }
 
-std::uint32_t Grid::gpus_per_node(const std::vector<Override>& changes) const {
-    return topology::build(scenarios::load_cluster(*document_, file_, changes)).gpus_per_node();
+scenarios::ClusterSize Grid::size(const std::vector<Override>& changes) const {
+    return scenarios::size_of(scenarios::load_cluster(*document_, file_, changes));
 }
 
 std::vector<Override> Grid::changes(std::uint64_t point) const {
@@ -119,16 +118,14 @@ std::vector<Override> Grid::changes(std::uint64_t point) const {
     const std::vector<std::string> at = values(point);
     for (std::size_t i = 0; i < at.size(); ++i)
         if (axes()[i].key != gpus_key) list.push_back({axes()[i].key, at[i]});
-    if (const std::uint32_t wanted = gpus(point); wanted > 0) {
-        const std::uint32_t per_node = gpus_per_node(list);
-        list.push_back({"cluster.nodes", std::to_string((wanted + per_node - 1) / per_node)});
-    }
+    if (const std::uint32_t wanted = gpus(point); wanted > 0)
+        list.push_back({"cluster.nodes", std::to_string(size(list).nodes_for(wanted))});
     return list;
 }
 
 /// So many data ranks as the GPUs hold.
 void Grid::fill(std::vector<Override>& changes, std::uint32_t gpus) const {
-    const bool whole_nodes = gpus % gpus_per_node(changes) == 0;
+    const bool whole_nodes = gpus % size(changes).gpus_per_node == 0;
     changes.push_back({"strategy.data", whole_nodes ? "null" : "1"});
     if (whole_nodes) return;
     const strategies::Strategy one = scenarios::load(*document_, file_, changes).plan.strategy;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planning/sweep/points.hpp"
+#include "scenarios/cluster_size.hpp"
 #include "scenarios/request.hpp"
 
 namespace orrery::planning {
@@ -46,7 +47,7 @@ public:
 
 private:
     Grid(const scenarios::Request& request, nlohmann::json document, std::vector<Axis> axes);
-    [[nodiscard]] std::uint32_t gpus_per_node(const std::vector<scenarios::Override>& changes) const;
+    [[nodiscard]] scenarios::ClusterSize size(const std::vector<scenarios::Override>& changes) const;
     void fill(std::vector<scenarios::Override>& changes, std::uint32_t gpus) const;
 
     std::filesystem::path file_;

@@ -81,6 +81,17 @@ TEST(ReplicaBatchesInTime, TheScaleFactorCountsShares) {
     EXPECT_LE(curve[1].scale_factor, 1.0 + 1e-9);
 }
 
+/// Each kind is held against itself: replicas that take shares by their rates scale as on one kind, and no division
+/// scales beyond what they make alone.
+TEST(ReplicaBatchesInTime, TheScaleFactorKnowsEveryKindOfGpu) {
+    calibrate::ProfileStore store;
+    const auto factor = [&](const char* list) { return predict(with(list, 96, "H100"), store, {}).scale_factor; };
+    const double one_kind = predict(with("4x24", 96), store, {}).scale_factor;
+    EXPECT_NEAR(factor("2x12,2x36"), one_kind, 0.1);
+    EXPECT_LT(factor("2x12,2x36"), 1.0);
+    EXPECT_LT(factor("4x24"), factor("2x12,2x36") - 0.2) << "the quicker wait";
+}
+
 /// GPipe keeps all micro-batches: ranks on the smaller GPUs fit because they take few, and those that take many do not.
 TEST(ReplicaBatchesInTime, EachNumberIsHeldAgainstTheGpusOfItsRanks) {
     const Prediction few = quick(with("2x80,2x4", 168, "A100-40GB", "gpipe")),

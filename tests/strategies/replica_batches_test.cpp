@@ -270,6 +270,8 @@ TEST(ReplicaBatches, FirstReplicasKeepTheirShares) {
     EXPECT_EQ(each(fewer), (Counts{3, 3, 1}));
     EXPECT_EQ(fewer.training.global_batch, 14U);
     EXPECT_EQ(each(first_replicas(plan_of("2x3,1,5", 12, 4), 2)), (Counts{3, 3}));
+    EXPECT_EQ(each(replicas(plan_of("2x3,1,5", 12, 4), 1, 3)), (Counts{3, 1, 5}));
+    EXPECT_EQ(replicas(plan_of("2x3,1,5", 12, 4), 3, 1).training.global_batch, 10U);
     EXPECT_EQ(first_replicas(plan_of("4x3", 12, 4), 1).training.global_batch, 6U);
     EXPECT_EQ(mean_share(plan_of("2x3,1,5", 12, 4)), 6);
 }
