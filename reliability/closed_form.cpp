@@ -103,6 +103,24 @@ private:
     double mean_cycle_;    ///< seconds, with other failures alone
 };
 
+/// `seconds` with all replicas there, and longer without some: no node is in repair when the run begins, and as many as
+/// later only when it has run for as long as a repair takes.
+double shrunk(const TrainingRun& run, double seconds, double broken) {
+    constexpr int parts = 64, most_rounds = 200;
+    const double later = missing_share(run, broken * run.repair);
+    double total = seconds;
+    for (int round = 0; round < most_rounds; ++round) {
+        const double fill = std::min(total, run.repair);
+        double sum = 0;
+        for (int part = 0; part < parts; ++part) sum += missing_share(run, broken * fill * (part + 0.5) / parts) / parts;
+        const double mean = (fill * sum + (total - fill) * later) / total;
+        const double next = seconds / (1 - mean);
+        if (next <= total * (1 + 1e-9)) return next;
+        total = next;
+    }
+    return total;
+}
+
 }  // namespace
 
 double expected_seconds(const TrainingRun& run) {
@@ -111,9 +129,8 @@ double expected_seconds(const TrainingRun& run) {
     const double broken = run.failures_per_s * run.broken_share;
     const double seconds = run.goes_back() ? TwoKinds(run, of).seconds(run) : one_kind(run, of);
     if (run.spare_nodes == Failures::as_needed || broken == 0) return seconds;
-    const double load = broken * run.repair;
-    if (run.without_spare == WithoutSpare::shrink) return seconds / (1 - missing_share(run, load));
-    return seconds / (1 - all_busy(run.spare_nodes + 1, load));
+    if (run.without_spare == WithoutSpare::shrink) return shrunk(run, seconds, broken);
+    return seconds / (1 - all_busy(run.spare_nodes + 1, broken * run.repair));
 }
 
 }  // namespace orrery::reliability

@@ -49,8 +49,10 @@ std::string disturbance(const scenarios::Scenario& scenario) {
 
 std::string text(const std::string& name, double part) { return fmt::format("{} {:.0f}%", name, 100 * part); }
 
-/// tensor_comm is of tensor and of context ranks.
+/// tensor_comm is of tensor and of context ranks. Without a pipeline a rank waits for others of its groups alone: those
+/// on slower GPUs, or with more tokens.
 std::string name_of(const Part& part, const strategies::Strategy& strategy) {
+    if (part.seconds == &Breakdown::bubble && strategy.pipeline == 1) return "waiting for slower ranks";
     if (part.seconds != &Breakdown::tensor_comm || strategy.context == 1) return part.name;
     return strategy.tensor == 1 ? "context-parallel communication" : "tensor- and context-parallel communication";
 }

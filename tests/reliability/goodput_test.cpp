@@ -190,6 +190,23 @@ TEST(Goodput, EventsAgreeWhereTheLastOldCheckpointIsJustInTime) {
     }
 }
 
+/// A run that is over before as many nodes are in repair as would be later.
+TEST(Goodput, EventsAgreeWhereAJobShrinksForLong) {
+    for (const double repair : {10 * day, 30 * day, 90 * day})
+        for (const std::uint32_t spares : {0U, 4U}) {
+            TrainingRun run = sample_run();
+            run.work = 40 * day;
+            run.failures_per_s = 0.5 / day;
+            run.broken_share = 0.5;
+            run.spare_nodes = spares;
+            run.repair = repair;
+            run.without_spare = WithoutSpare::shrink;
+            run.replicas = run.nodes = 64;
+            SCOPED_TRACE(fmt::format("repairs of {} days", repair / day));
+            expect_agree(run, 0.02);
+        }
+}
+
 TEST(Goodput, NodesThatHardlyEverBreakCostNothing) {
     for (const double share : {1e-9, 1e-12, 1e-15}) {
         TrainingRun run = sample_run();

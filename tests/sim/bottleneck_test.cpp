@@ -5,8 +5,14 @@
 namespace orrery::sim {
 namespace {
 
+scenarios::Scenario of_two_stages() {
+    scenarios::Scenario scenario;
+    scenario.plan.strategy.pipeline = 2;
+    return scenario;
+}
+
 /// Of two such stages. planned: seconds of the step as planned; 0: that is how it went.
-std::string named(const Breakdown& stage, const scenarios::Scenario& scenario = {}, double planned = 0) {
+std::string named(const Breakdown& stage, const scenarios::Scenario& scenario = of_two_stages(), double planned = 0) {
     return bottleneck(scenario, {stage, stage}, stage.total(), planned);
 }
 
@@ -17,6 +23,11 @@ TEST(Bottleneck, SaysThatMatrixProductsTakeMore) {
 TEST(Bottleneck, IsTheLargestPart) {
     EXPECT_EQ(named({.gemm = 30, .bubble = 70}), "pipeline bubble 70%");
     EXPECT_EQ(named({.gemm = 96, .memory_bound = 4}), "matrix products 96%");
+}
+
+TEST(Bottleneck, IsNoPipelinesBubbleWhereThereIsNone) {
+    scenarios::Scenario scenario;
+    EXPECT_EQ(named({.gemm = 30, .bubble = 70}, scenario), "waiting for slower ranks 70%");
 }
 
 /// What tensor and context ranks exchange is one part: the ranks that there are name it.
@@ -32,7 +43,7 @@ TEST(Bottleneck, IsOfContextRanksWhereThereAreNoOthers) {
 
 TEST(Bottleneck, NamesAStragglerFirst) {
     const Breakdown stage{.gemm = 60, .memory_bound = 15, .bubble = 25};
-    scenarios::Scenario scenario;
+    scenarios::Scenario scenario = of_two_stages();
     scenario.perturbations.stragglers = {scenarios::parse_straggler("rank 70 x 1.2")};
     EXPECT_EQ(named(stage, scenario, 80), "straggler rank 70 x 1.2 20%, then pipeline bubble 25%, after GEMM 60%");
     scenario.perturbations.stragglers.push_back(scenarios::parse_straggler("ranks 8-15 x 1.5"));
