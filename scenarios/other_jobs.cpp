@@ -77,6 +77,20 @@ RankPlacement from_gpu(std::uint32_t first, std::uint32_t ranks) {
     return RankPlacement(std::move(gpus));
 }
 
+/// What its changes are blamed for stands in this file, not in a command line.
+Scenario load_job(const Reader& entry, const OtherJob& job, const topology::ClusterSpec& cluster, std::uint32_t gpus) {
+    constexpr std::string_view option = "--set ";
+    try {
+        std::vector<Override> overrides;
+        for (const std::string& text : job.set) overrides.push_back(parse_override(text));
+        return load_on(cluster, gpus, job.scenario, overrides);
+    } catch (const Error& error) {
+        if (!error.file().starts_with(option)) throw;
+        throw Error(entry.file(), entry.pointer("set"),
+                    fmt::format("\"{}\": {}", error.file().substr(option.size()), error.message()), error.hint());
+    }
+}
+
 OtherJob read_job(const Reader& entry, const topology::ClusterSpec& cluster, std::uint32_t gpus, std::uint32_t next) {
     OtherJob job;
     const std::filesystem::path folder = std::filesystem::path(entry.file()).parent_path();
@@ -89,9 +103,7 @@ OtherJob read_job(const Reader& entry, const topology::ClusterSpec& cluster, std
         throw Error(entry.file(), entry.pointer("first_gpu"), fmt::format("GPU {} of {}", first, gpus),
                     job.first_gpu ? fmt::format("GPUs are 0 to {}", gpus - 1)
                                   : "no GPU is left after the jobs before: state a smaller strategy.data for them");
-    std::vector<Override> overrides;
-    for (const std::string& text : job.set) overrides.push_back(parse_override(text));
-    Scenario scenario = load_on(cluster, gpus - first, job.scenario, overrides);
+    Scenario scenario = load_job(entry, job, cluster, gpus - first);
     job.name = std::move(scenario.name);
     job.plan = std::move(scenario.plan);
     if (!places_itself(job.plan))

@@ -367,6 +367,7 @@ Scenario sectioned(const nlohmann::json& document, const std::filesystem::path& 
 template <class Read>
 auto load_with(nlohmann::json document, const std::filesystem::path& file, const std::vector<Override>& overrides,
                Read read) {
+    for (const Override& change : overrides) require_known(change);
     const std::vector<Override> behind = apply_before_scopes(document, overrides);
     try {
         return read(document, behind);

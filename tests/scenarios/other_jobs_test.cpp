@@ -73,14 +73,14 @@ TEST_F(OtherJobs, MessagesNameThePlace) {
     refused(R"([{"scenario": "other.json"}])", "/other_jobs/0/first_gpu", "GPU 32 of 32", 32);
     refused(R"([{"scenario": "other.json", "first_gpu": 4, "set": ["strategy.data=2"]}])", "/other_jobs/0",
             "GPU 4 is wanted by this scenario and by \"other\"");
-    refused(R"([{"scenario": "other.json", "first_gpu": 8, "set": ["strategy.data=16"]}])", "/strategy/data",
+    refused(R"([{"scenario": "other.json", "first_gpu": 8, "set": ["strategy.data=16"]}])", "/other_jobs/0/set",
             "24 GPUs of the cluster are left");
     refused(R"([{"scenario": "other.json", "first_gpu": 8, "set": ["strategy.data=2", "strategy.placement=8-11"]}])",
             "/other_jobs/0/first_gpu", "strategy.placement");
     refused(R"([{"scenario": "other.json", "starts_at": "soon"}])", "/other_jobs/0/starts_at", "soon");
     refused(R"([{"scenario": "other.json", "starts_at": "2 h"}])", "/other_jobs/0/starts_at", "too late");
     refused(R"([{"scenario": "other.json", "set": ["perturbations.jitter=0.1"]}])", "/perturbations", "of another job");
-    refused(R"([{"scenario": "other.json", "set": ["other_jobs=[]"]}])", "/other_jobs", "of another job");
+    refused(R"([{"scenario": "other.json", "set": ["other_jobs=[]"]}])", "/other_jobs/0/set", "of another job");
 }
 
 TEST_F(OtherJobs, ErrorsOfTheirFilesNameThem) {
@@ -90,7 +90,8 @@ TEST_F(OtherJobs, ErrorsOfTheirFilesNameThem) {
     const auto wrong =
         error_of([&] { (void)load_with(R"([{"scenario": "other.json", "set": ["strategy.tensor=32"]}])"); });
     ASSERT_TRUE(wrong);
-    EXPECT_EQ(wrong->file(), "--set strategy.tensor=32");
+    EXPECT_EQ(wrong->pointer(), "/other_jobs/0/set");
+    EXPECT_NE(wrong->message().find("\"strategy.tensor=32\": "), std::string::npos) << wrong->message();
 }
 
 }  // namespace

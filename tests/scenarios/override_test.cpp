@@ -101,5 +101,13 @@ TEST(Override, LoadAppliesThemInOrderAndChecksTheResult) {
     EXPECT_EQ(unknown->file(), "--set strategy.tensr=3");
 }
 
+/// However deep a path goes on below a key that nobody knows.
+TEST(Override, IsBlamedForAnUnknownKeyAboveIt) {
+    const auto error = error_of([] { (void)load("scenarios/gpt-1.7b-dgx-a100.json", {{"a.b.c", "3"}}); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->file(), "--set a.b.c=3");
+    EXPECT_EQ(error->pointer(), "/a");
+}
+
 }  // namespace
 }  // namespace orrery::scenarios
