@@ -58,8 +58,11 @@ double share_of_way(Software software, Way way);
 /// device's profile holds, and which takes as long either way.
 double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds, Way way = Way::neither);
 
-/// Seconds of the host for each further product of a group that it launches one after the other, those of a rank's
-/// experts: what a turn of the loop takes in C++, its launch with it (README.md).
+/// Seconds of the host for each further product of a group that it launches one after the other: what a turn of the
+/// loop takes in C++, its launch with it (README.md).
 double further_product_seconds(Software software, double launch_seconds);
+
+/// The same of the products of a rank's experts, for each of which Python has work of its own besides.
+double further_expert_seconds(Software software, HostProcessor processor, double launch_seconds);
 
 }  // namespace orrery::hardware

@@ -114,7 +114,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     for (const kernels::Kernel& kernel : step.kernels) {
         const KernelPrice price = prices.of(kernel);
         const Launches launches =
-            routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, launch) : Launches{};
+            routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, gpu.host, launch) : Launches{};
         kernels_.push_back({price.seconds() + gap_, price.estimate.extrapolated, price.estimate.derived, launches,
                             std::holds_alternative<kernels::Gemm>(kernel)});
     }

@@ -1,7 +1,5 @@
 #include "sim/launches.hpp"
 
-#include "hardware/host_time.hpp"
-
 namespace orrery::sim {
 
 namespace {
@@ -15,12 +13,13 @@ bool casts_by_expert(const kernels::Kernel& kernel, const strategies::Plan& plan
 
 }  // namespace
 
-Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan, double launch_seconds) {
+Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan, hardware::HostProcessor host,
+                     double launch_seconds) {
     const hardware::Software software = plan.training.software;
     if (plan.model.experts == 0) return {};
     if (software != hardware::Software::megatron_lm && software != hardware::Software::transformer_engine) return {};
     if (const auto* product = std::get_if<kernels::Gemm>(&kernel))
-        return {product->batch, hardware::further_product_seconds(software, launch_seconds)};
+        return {product->batch, hardware::further_expert_seconds(software, host, launch_seconds)};
     if (!casts_by_expert(kernel, plan)) return {};
     return {static_cast<std::uint32_t>(plan.model.experts / plan.strategy.expert), launch_seconds};
 }

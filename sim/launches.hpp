@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "hardware/host_time.hpp"
 #include "kernels/kernel.hpp"
 #include "strategies/plan.hpp"
 
@@ -19,7 +20,8 @@ struct Launches {
 /// rank's experts (nvte_multi_stream_cublas_gemm, grouped_gemm's CublasGroupedGemm), and so do their casts to fp8, but
 /// for those by scales of steps before, which one kernel makes of all (multi_tensor_quantize). launch_seconds: of one
 /// call of the driver.
-Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan, double launch_seconds);
+Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan, hardware::HostProcessor host,
+                     double launch_seconds);
 
 /// Of the host, for what a loop of Transformer Engine over parts of a product hands out (split_overlap_ag,
 /// split_overlap_rs): a further part's product, and a message or a scatter beside it, which is two calls of the driver
