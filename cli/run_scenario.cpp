@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -65,6 +67,7 @@ Executed executed_here_or_elsewhere(const RunScenarioOptions& options, const sce
         throw Error(options.measured, "", elsewhere.measured.alone ? "is of one rank alone" : "is of all ranks",
                     elsewhere.measured.alone ? "add --only-rank and --elide-communication as for its --plan"
                                              : "leave out --only-rank and --elide-communication");
+    run::require_plan(elsewhere.measured, run::plan_text(scenario.plan), options.measured);
     return elsewhere;
 }
 
@@ -131,6 +134,16 @@ Exit run_scenario(RunScenarioOptions& options) {
     return Exit::done;
 }
 
+/// As orrery-device takes it, so that a slip is found before ranks are started; what is wrong, or "".
+std::string is_device(const std::string& name) {
+    const std::size_t colon = name.find(':');
+    const std::string kind = name.substr(0, colon), number = colon == name.npos ? "" : name.substr(colon + 1);
+    const bool digits = std::ranges::all_of(number, [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool none = kind == "cpu" && number.find_first_not_of('0') == number.npos;
+    if ((kind == "cpu" || kind == "cuda") && (colon == name.npos || (!number.empty() && digits && !none))) return "";
+    return "\"" + name + "\" is no device: cpu, cpu:4 (threads), cuda or cuda:1";
+}
+
 }  // namespace
 
 void add_run(CLI::App& program, Exit& exit) {
@@ -144,7 +157,9 @@ void add_run(CLI::App& program, Exit& exit) {
         ->capture_default_str();
     command->add_option("--warmup", execution.settings.warmup, "of these steps, those that are not measured")
         ->capture_default_str();
-    command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank), cuda")->capture_default_str();
+    command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank), cuda")
+        ->check(CLI::Validator(is_device, "", "device"))
+        ->capture_default_str();
     command
         ->add_option("--communication", execution.communication,
                      "auto (MPI on CPUs, NCCL on GPUs) or tcp (CPU ranks without MPI)")
@@ -164,7 +179,9 @@ void add_run(CLI::App& program, Exit& exit) {
     command
         ->add_option("--data", execution.settings.data, "train on the bytes of this text (default: synthetic tokens)")
         ->type_name("FILE");
-    command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")->capture_default_str();
+    command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     command
         ->add_option(
             "--folder", execution.keep,
@@ -174,7 +191,7 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--stall", execution.stall,
                      "seconds in which no rank begins an operation that end a run (default: ten times the longest "
                      "step, at least 8)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1e-3, 1e9));
     command->add_flag("--undisturbed", options->undisturbed,
                       "report the time that the operations took of the device, along the program's longest path, "
                       "instead of the wall clock's: for a busy machine");

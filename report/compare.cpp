@@ -167,6 +167,11 @@ Comparison compare(const Json& predicted, const std::string& predicted_file, con
     out.step = {"step", p.number("/step_time_s", positive), m.number("/step_time_s", positive)};
     if (measured.contains(Json::json_pointer("/measured/step_spread_s")))
         out.step_spread = m.number("/measured/step_spread_s", 0) / out.step.measured;
+    if (p.has("/scenario") && m.has("/scenario")) out.differs = changed_keys(p, m);
+    std::erase_if(out.differs, [](const ChangedKey& key) {
+        return !key.pointer.starts_with("/model/") && !key.pointer.starts_with("/strategy/") &&
+               !key.pointer.starts_with("/training/");
+    });
     compare_stages(p, m, out);
     if (predicted.contains("operations") && measured.contains("operations")) Join(p, m, out).run();
     return out;

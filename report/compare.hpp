@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/records.hpp"
+#include "report/side.hpp"
 #include "report/style.hpp"
 
 namespace orrery::report {
@@ -39,6 +40,8 @@ struct Comparison {
     /// Held against another program's trace (compare_trace.hpp): groups are of layers, phases and kinds of one rank,
     /// nothing is joined operation by operation, and there is no memory.
     bool traced = false;
+    /// Of model, strategy and training: where the run was not of what was predicted.
+    std::vector<ChangedKey> differs{};
 };
 
 /// Both documents are reports of `simulate --json` or `run --json`, or the measured one is of `import torch-trace` or

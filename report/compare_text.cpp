@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -58,6 +59,16 @@ std::string memory_line(const Comparison& c) {
     return text + '\n';
 }
 
+/// The first few keys.
+std::string differences_line(const std::vector<ChangedKey>& keys) {
+    constexpr std::size_t most = 4;
+    std::vector<std::string> list;
+    for (std::size_t i = 0; i < std::min(most, keys.size()); ++i)
+        list.push_back(fmt::format("{} ({} predicted, {} measured)", keys[i].pointer, keys[i].before, keys[i].after));
+    if (keys.size() > most) list.push_back(fmt::format("and {} more", keys.size() - most));
+    return fmt::format("what was measured is not what was predicted: {}\n", fmt::join(list, ", "));
+}
+
 Json json_of(const Pair& pair) {
     return {{"name", pair.name}, {"predicted", pair.predicted}, {"measured", pair.measured}, {"error", pair.error()}};
 }
@@ -69,6 +80,7 @@ std::string to_text(const Comparison& c, Style style, std::size_t rows) {
                                              format_seconds(c.step.measured), format_relative(c.step.error()));
     std::string text = paint(style, Ink::bold, headline);
     if (c.step_spread > 0) text += fmt::format("   (measured within +-{:.1f}%)", 100 * c.step_spread);
+    if (!c.differs.empty()) text += '\n' + differences_line(c.differs);
     text += "\n\n" + categories_table(c) + '\n';
     if (!c.memory.empty()) text += memory_line(c);
     if (c.groups.empty())
@@ -84,7 +96,7 @@ std::string to_text(const Comparison& c, Style style, std::size_t rows) {
 }
 
 Json to_json(const Comparison& c) {
-    Json categories = Json::array(), groups = Json::array(), memory = Json::array();
+    Json categories = Json::array(), groups = Json::array(), memory = Json::array(), differs = Json::array();
     for (const Pair& pair : c.categories) categories.push_back(json_of(pair));
     for (const Pair& pair : c.memory) memory.push_back(json_of(pair));
     for (const OpGroup& group : c.groups) {
@@ -95,9 +107,11 @@ Json to_json(const Comparison& c) {
                         {"spread", group.spread}});
         groups.push_back(std::move(one));
     }
+    for (const ChangedKey& key : c.differs)
+        differs.push_back({{"key", key.pointer}, {"predicted", key.before}, {"measured", key.after}});
     return {{"step", json_of(c.step)}, {"step_spread", c.step_spread}, {"categories", categories},
             {"memory_bytes", memory},  {"joined", c.joined},           {"median_op_error", c.median_op_error},
-            {"operations", groups}};
+            {"operations", groups},    {"differs", differs}};
 }
 
 Records records(const Comparison& c) {

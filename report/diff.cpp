@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/table.hpp"
 #include "base/units.hpp"
-#include "documents/message.hpp"
 #include "report/side.hpp"
 
 namespace orrery::report {
@@ -21,25 +19,6 @@ using Unit = ChangedNumber::Unit;
 
 /// Less than a step's last printed digit.
 constexpr double alike = 5e-5;
-
-std::string shown(const Json& flat, const std::string& pointer) {
-    return flat.contains(pointer) ? documents::shown(flat.at(pointer)) : "-";
-}
-
-/// Names and descriptions say nothing of what is asked.
-std::vector<ChangedKey> changed_keys(const Side& a, const Side& b) {
-    const Json before = a.at("/scenario").flatten(), after = b.at("/scenario").flatten();
-    std::set<std::string> pointers;
-    for (const Json* flat : {&before, &after})
-        for (const auto& [pointer, value] : flat->items()) pointers.insert(pointer);
-    std::vector<ChangedKey> list;
-    for (const std::string& pointer : pointers) {
-        if (pointer == "/name" || pointer == "/description") continue;
-        const std::string was = shown(before, pointer), is = shown(after, pointer);
-        if (was != is) list.push_back({pointer, was, is});
-    }
-    return list;
-}
 
 double peak(const Side& side) {
     double most = 0;

@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "report/records.hpp"
+#include "report/side.hpp"
 #include "report/style.hpp"
 
 namespace orrery::report {
-
-/// A key of the scenario that differs; a text for "not there".
-struct ChangedKey {
-    std::string pointer;  ///< "/strategy/tensor"
-    std::string before, after;
-};
 
 /// A number of both answers.
 struct ChangedNumber {

@@ -4,12 +4,23 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.hpp"
 #include "documents/message.hpp"
 #include "report/json.hpp"
 
 namespace orrery::report {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string shown(const Json& flat, const std::string& pointer) {
+    return flat.contains(pointer) ? documents::shown(flat.at(pointer)) : "-";
+}
+
+}  // namespace
 
 bool Side::has(const std::string& pointer) const {
     return document.is_object() && document.contains(nlohmann::json::json_pointer(pointer));
@@ -53,6 +64,20 @@ void Side::check_version() const {
     if (has(key) && at(key) != schema_version)
         throw Error(file, key, fmt::format("is {}, and {} is read here", documents::shown(at(key)), schema_version),
                     "write the file again with this version of orrery");
+}
+
+std::vector<ChangedKey> changed_keys(const Side& before, const Side& after) {
+    const Json was = before.at("/scenario").flatten(), is = after.at("/scenario").flatten();
+    std::set<std::string> pointers;
+    for (const Json* flat : {&was, &is})
+        for (const auto& [pointer, value] : flat->items()) pointers.insert(pointer);
+    std::vector<ChangedKey> list;
+    for (const std::string& pointer : pointers) {
+        if (pointer == "/name" || pointer == "/description") continue;
+        ChangedKey key{pointer, shown(was, pointer), shown(is, pointer)};
+        if (key.before != key.after) list.push_back(std::move(key));
+    }
+    return list;
 }
 
 }  // namespace orrery::report

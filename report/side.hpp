@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace orrery::report {
 
@@ -23,5 +24,14 @@ struct Side {
     /// Throws where another version of the schema is stated.
     void check_version() const;
 };
+
+/// A key of the scenario that differs; a text for "not there".
+struct ChangedKey {
+    std::string pointer;  ///< "/strategy/tensor"
+    std::string before, after;
+};
+
+/// Of two scenarios; names and descriptions say nothing of what is asked.
+std::vector<ChangedKey> changed_keys(const Side& before, const Side& after);
 
 }  // namespace orrery::report

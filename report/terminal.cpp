@@ -109,9 +109,11 @@ std::string experts_text(const models::ModelSpec& spec, const strategies::Traini
     const models::Model model = models::build(spec);
     const std::string capacity =
         training.expert_capacity > 0 ? fmt::format(", capacity factor {:g}", training.expert_capacity) : "";
-    return fmt::format(" ({} experts, top {}{}, {:.1f} of {:.1f} B parameters active)", spec.experts,
-                       spec.experts_per_token, capacity, static_cast<double>(models::active_parameters(model)) / 1e9,
-                       static_cast<double>(models::parameters(model)) / 1e9);
+    const auto all = static_cast<double>(models::parameters(model));
+    const double unit = all < 1e8 ? 1e6 : 1e9;
+    return fmt::format(" ({} experts, top {}{}, {:.1f} of {:.1f} {} parameters active)", spec.experts,
+                       spec.experts_per_token, capacity, static_cast<double>(models::active_parameters(model)) / unit,
+                       all / unit, unit < 1e9 ? "M" : "B");
 }
 
 /// What a position of a sequence is: an image is a sequence of one.

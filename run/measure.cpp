@@ -10,6 +10,7 @@
 #include "base/host_name.hpp"
 #include "base/statistics.hpp"
 #include "run/clock.hpp"
+#include "run/plan_file.hpp"
 #include "strategies/build.hpp"
 #include "strategies/schedule/schedule.hpp"
 
@@ -114,6 +115,7 @@ private:
     void take_steps() {
         result_.warmup = plan_.settings.warmup;
         result_.alone = plan_.settings.only_rank.has_value();
+        result_.plan = plan_text(plan_.plan);
         for (std::uint32_t i = 0; i < plan_.settings.steps; i += program_.steps) {
             if (hooks_.progress != nullptr) hooks_.progress->record().step = i;
             StepResult step = executor_.step();

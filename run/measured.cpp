@@ -1,5 +1,7 @@
 #include "run/measured.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -121,9 +123,10 @@ std::string to_json(const MeasuredRun& run) {
     Json steps = Json::array(), ranks = Json::array();
     for (const MeasuredStep& step : run.steps) steps.push_back(Json(json_of(step)));
     for (const MeasuredRank& rank : run.ranks) ranks.push_back(json_of(rank));
-    const Json document{
+    Json document{
         {"run_version", version}, {"warmup", run.warmup}, {"nodes", run.nodes}, {"communication", run.communication},
         {"alone", run.alone},     {"steps", steps},       {"ranks", ranks}};
+    if (!run.plan.empty()) document["plan"] = Json::parse(run.plan);
     return document.dump();
 }
 
@@ -135,7 +138,7 @@ MeasuredRun load_measured(const fs::path& file) {
     const documents::Value in(document, file.string(), remedy);
     if (in.at("run_version").count() != version)
         in.at("run_version").fail("is another version", "orrery and orrery-device must be of the same build");
-    in.only({"run_version", "warmup", "nodes", "communication", "alone", "steps", "ranks"});
+    in.only({"run_version", "warmup", "nodes", "communication", "alone", "steps", "ranks", "plan"});
     MeasuredRun run;
     run.warmup = in.at("warmup").count32();
     run.nodes = in.at("nodes").count32();
@@ -147,7 +150,24 @@ MeasuredRun load_measured(const fs::path& file) {
     if (run.steps.empty()) in.at("steps").fail("is empty");
     for (const documents::Value& rank : in.at("ranks").list()) run.ranks.push_back(rank_of(rank));
     if (run.ranks.empty()) in.at("ranks").fail("is empty");
+    if (in.has("plan")) run.plan = in.at("plan").json().dump(-1, ' ', false, Json::error_handler_t::replace);
     return run;
+}
+
+void require_plan(const MeasuredRun& run, const std::string& plan, const fs::path& file) {
+    if (run.plan.empty()) return;
+    const Json ran = Json::parse(run.plan).flatten(), asked = Json::parse(plan).flatten();
+    const auto differs = [&](const Json& one, const Json& other) -> std::optional<std::string> {
+        for (const auto& [pointer, value] : one.items())
+            if (!other.contains(pointer) || other[pointer] != value) return pointer;
+        return std::nullopt;
+    };
+    const auto pointer = differs(ran, asked) ? differs(ran, asked) : differs(asked, ran);
+    if (!pointer) return;
+    const auto in = [&](const Json& of) { return of.contains(*pointer) ? of[*pointer].dump() : "not there"; };
+    throw Error(file.string(), "/plan" + *pointer,
+                fmt::format("{} in the plan that ran, and {} in this scenario", in(ran), in(asked)),
+                "give the scenario, with every --set, that its --plan was written of");
 }
 
 }  // namespace orrery::run

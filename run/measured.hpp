@@ -46,6 +46,7 @@ struct MeasuredRun {
     std::uint32_t nodes = 1;
     bool alone = false;  ///< one rank of the plan, without communication
     std::vector<MeasuredRank> ranks;
+    std::string plan = {};  ///< that ran, as plan_text() has it; empty in files of before it was written
 
     /// Median and half the range between the quartiles over the steps behind the warm-up.
     [[nodiscard]] double step_seconds() const;
@@ -63,5 +64,9 @@ std::string to_json(const MeasuredRun& run);
 void save(const MeasuredRun& run, const std::filesystem::path& file);
 /// Throws Error for a file that is no such run.
 MeasuredRun load_measured(const std::filesystem::path& file);
+
+/// plan: as plan_text() has it. Throws Error that names the first key in which the run that was read from `file` was of
+/// another plan; nothing is known of a run that says none.
+void require_plan(const MeasuredRun& run, const std::string& plan, const std::filesystem::path& file);
 
 }  // namespace orrery::run

@@ -98,16 +98,21 @@ void read_section(const documents::Reader& top, std::size_t section, std::span<c
     documents::read_fields(top.object(of.name, of), fields, to);
 }
 
+Json sections_of(const strategies::Plan& plan) {
+    return {{"model", documents::write_fields(models::model_fields(), plan.model)},
+            {"strategy", documents::write_fields(strategies::strategy_fields(), plan.strategy)},
+            {"training", documents::write_fields(strategies::training_fields(), plan.training)}};
+}
+
 }  // namespace
+
+std::string plan_text(const strategies::Plan& plan) { return sections_of(plan).dump(); }
 
 std::string to_json(const RunPlan& plan) {
     documents::check_fields(settings(), plan.settings, "/run");
-    Json document{{"plan_version", version},
-                  {"name", plan.name},
-                  {"model", documents::write_fields(models::model_fields(), plan.plan.model)},
-                  {"strategy", documents::write_fields(strategies::strategy_fields(), plan.plan.strategy)},
-                  {"training", documents::write_fields(strategies::training_fields(), plan.plan.training)},
-                  {"run", documents::write_fields(settings(), plan.settings)}};
+    Json document{{"plan_version", version}, {"name", plan.name}};
+    document.update(sections_of(plan.plan));
+    document["run"] = documents::write_fields(settings(), plan.settings);
     if (!plan.settings.kernel_seconds.empty()) document["kernel_seconds"] = plan.settings.kernel_seconds;
     if (plan.settings.only_rank) document["only_rank"] = *plan.settings.only_rank;
     return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

@@ -18,6 +18,8 @@ constexpr Row rows[] = {
     harmless("scheduler.*"),
     rule("fp16.enabled"), rule("fp16.loss_scale"), rule("fp16.initial_scale_power"), rule("fp16.loss_scale_window"),
     rule("fp16.hysteresis"), rule("fp16.min_loss_scale"), rule("bf16.enabled"), rule("bfloat16.enabled"),
+    rule("bf16.bf16_master_weights_and_grads"), rule("bf16.bf16_optimizer_states"),
+    noted("fp16.fp16_master_weights_and_grads", "master weights and gradients are in fp32", estimate),
     harmless("fp16.*"), harmless("bf16.*"), harmless("bfloat16.*"),
     refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
     harmless("amp.*"), rule("zero_optimization"), rule("zero_optimization.stage"),
@@ -46,6 +48,7 @@ constexpr Row rows[] = {
         Takes::one, "auto"),
     noted("zero_optimization.stage3_param_persistence_threshold", "all weights are sharded, small ones too",
         estimate, Takes::one, "auto"),
+    noted("zero_optimization.zenflow.*", "the host's update is waited for", estimate),
     harmless("zero_optimization.*"), harmless("zero_allow_untested_optimizer"),
     harmless("zero_force_ds_cpu_optimizer"),
     noted("activation_checkpointing.partition_activations", "saved activations are kept whole on every rank",
@@ -76,9 +79,13 @@ constexpr Row rows[] = {
     harmless("csv_monitor.*"), harmless("comet.*"), harmless("comms_logger.*"), harmless("flops_profiler.*"),
     harmless("monitor_config.*"), harmless("aio.*"), harmless("autotuning.*"), harmless("elasticity.*"),
     harmless("checkpoint.*"), harmless("memory_breakdown"), harmless("disable_allgather"), harmless("seed"),
-    harmless("dataloader_drop_last"), harmless("hybrid_engine.*"), harmless("pipeline.*"), harmless("eigenvalue.*"),
+    harmless("dataloader_drop_last"), harmless("hybrid_engine.*"),
+    noted("pipeline.stages", "a model's program divides it", "--set strategy.pipeline=N", Takes::one, "auto"),
+    noted("pipeline.activation_checkpoint_interval", "no layer runs again for it", "--set strategy.recompute=full"),
+    harmless("pipeline.*"), harmless("eigenvalue.*"),
     harmless("train_steps"), harmless("load_universal_checkpoint"), harmless("gradient_accumulation_dtype"),
-    harmless("graph_harvesting"), harmless("compile.*"), harmless("use_data_before_expert_parallel"),
+    harmless("graph_harvesting"),
+    noted("compile.deepcompile", "gathers are ahead by one layer, as without it", estimate), harmless("compile.*"), harmless("use_data_before_expert_parallel"),
 };
 // clang-format on
 
@@ -127,6 +134,20 @@ void refuse_two_halves(const Givens& given, Draft& draft) {
                           "disable one of them");
 }
 
+/// Weights, gradients and states in bf16 alone are what we call pure bf16; one without the other is neither.
+void read_narrow_states(const Givens& given, Draft& draft) {
+    const Given* const weights = given.find("bf16.bf16_master_weights_and_grads");
+    const Given* const states = given.find("bf16.bf16_optimizer_states");
+    const bool narrow_weights = given.is_on("bf16.bf16_master_weights_and_grads");
+    const bool narrow_states = given.is_on("bf16.bf16_optimizer_states");
+    if (narrow_weights && narrow_states) return draft.set("/training/master_weights", false, weights->origin);
+    for (const Given* const each : {narrow_weights ? weights : nullptr, narrow_states ? states : nullptr})
+        if (each != nullptr)
+            draft.findings.not_modelled(each->origin.place, each->origin.name,
+                                        "master weights, gradients and states are in fp32",
+                                        "compare with a measurement before you rely on the memory");
+}
+
 void read_precision(const Givens& given, Draft& draft) {
     refuse_two_halves(given, draft);
     for (const auto& [name, precision] :
@@ -139,6 +160,7 @@ void read_precision(const Givens& given, Draft& draft) {
         else if (given.is_on(name))
             draft.set("/training/precision", precision, enabled->origin);
     }
+    read_narrow_states(given, draft);
     for (const Wanted& wanted : draft.wanted())
         if (wanted.pointer == "/training/precision") return;
     draft.set_default("/training/precision", "fp32", draft.whole_file());

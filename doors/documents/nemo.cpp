@@ -172,6 +172,20 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/precision", "fp32", origin);
 }
 
+/// What is narrower, or wider, than the model has it.
+void note_other_formats(const Givens& given, Draft& draft) {
+    const auto note = [&](const Given& each, const char* what) {
+        draft.findings.not_modelled(each.origin.place, each.origin.name, what,
+                                    "compare with a measurement before you rely on the difference");
+    };
+    const Given* const wgrad = given.find("model.fp8_wgrad");
+    if (given.is_on("model.fp8") && wgrad != nullptr && !given.is_on(wgrad->name))
+        note(*wgrad, "weight gradients' products are in fp8 like the others");
+    const Given* const states = given.find("model.optim.dtype");
+    if (states != nullptr && text_of(states->value).find("16") != std::string::npos)
+        note(*states, "the optimizer's states are in fp32");
+}
+
 /// Narrow products are Transformer Engine's alone.
 void read_software(const Givens& given, Draft& draft) {
     for (const char* name : {"model.fp8", "model.transformer_engine"})
@@ -234,6 +248,7 @@ void read_nemo(const Request& request, Draft& draft) {
     read_recomputation(given, draft);
     read_precision(given, draft);
     read_software(given, draft);
+    note_other_formats(given, draft);
     read_trainer(given, draft);
 }
 

@@ -28,12 +28,14 @@ constexpr Row rows[] = {
     rule("training.mixed_precision_param"), rule("training.mixed_precision_reduce"),
     rule("training.data_parallel_degree"), rule("training.data_parallel_replicate_degree"),
     rule("training.data_parallel_shard_degree"), rule("training.tensor_parallel_degree"), rule("training.compile"),
-    rule("training.deterministic"), rule("debug.deterministic"),
+    rule("training.deterministic"), rule("debug.deterministic"), rule("training.dtype"),
     refused("training.enable_cpu_offload", "weights in host memory are not modelled yet", "false"),
     harmless("training.*"), rule("parallelism.data_parallel_replicate_degree"),
     rule("parallelism.data_parallel_shard_degree"), rule("parallelism.tensor_parallel_degree"),
     rule("parallelism.pipeline_parallel_degree"), rule("parallelism.pipeline_parallel_schedule"),
-    rule("parallelism.expert_parallel_degree"), rule("parallelism.expert_tensor_parallel_degree"),
+    rule("parallelism.expert_parallel_degree"),
+    noted("parallelism.expert_tensor_parallel_degree", "experts are divided as the tensor ranks are", estimate,
+        Takes::one, "1"),
     rule("parallelism.fsdp_reshard_after_forward"),
     rule("parallelism.context_parallel_degree"), rule("parallelism.context_parallel_rotate_method"),
     rule("parallelism.pipeline_parallel_microbatch_size"),
@@ -42,10 +44,10 @@ constexpr Row rows[] = {
         "--set strategy.pipeline_layers=N,N,..."),
     noted("parallelism.enable_async_tensor_parallel",
         "tensor-parallel collectives are not split to run beside their products", estimate),
-    harmless("parallelism.disable_loss_parallel"), harmless("parallelism.enable_compiled_autograd"),
+    noted("parallelism.disable_loss_parallel", "logits are divided among tensor ranks", estimate), harmless("parallelism.enable_compiled_autograd"),
     rule("experimental.pipeline_parallel_degree"), rule("experimental.pipeline_parallel_schedule"),
     rule("experimental.pipeline_parallel_split_points"),
-    rule("experimental.context_parallel_degree"),
+    rule("experimental.context_parallel_degree"), rule("experimental.pipeline_parallel_microbatches"),
     noted("experimental.enable_async_tensor_parallel",
         "tensor-parallel collectives are not split to run beside their products", estimate),
     harmless("experimental.*"), rule("activation_checkpoint.mode"), rule("activation_checkpoint.selective_ac_option"),
@@ -59,8 +61,10 @@ constexpr Row rows[] = {
     noted("quantize.grouped_mm.*", "experts' products are timed in the precision of the others", estimate),
     refused("mx.*", "block-scaled formats are not taken over",
         "--set training.precision=fp8 --set training.fp8_recipe=mxfp8"),
-    harmless("quantize.linear.mx.*"), harmless("quantize.dense.mx.*"), rule("compile.enable"), harmless("compile.*"),
-    rule("optimizer.name"), harmless("optimizer.*"), harmless("lr_scheduler.*"), harmless("job.*"),
+    harmless("quantize.linear.mx.*"), harmless("quantize.dense.mx.*"), rule("compile.enable"),
+    rule("compile.components"), harmless("compile.*"), rule("optimizer.name"), rule("optimizer.implementation"),
+    noted("optimizer.early_step_in_backward", "weights are updated behind the whole backward", estimate),
+    harmless("optimizer.*"), harmless("lr_scheduler.*"), harmless("job.*"),
     harmless("profiling.*"), harmless("metrics.*"), harmless("checkpoint.*"), harmless("comm.*"),
     harmless("memory_estimation.*"), harmless("fault_tolerance.*"), harmless("validation.*"), harmless("debug.*"),
     harmless("data.*"), harmless("dataset.*"),
@@ -117,7 +121,8 @@ void read_sharding(const Givens& given, Draft& draft) {
         return found == nullptr ? fallback : whole_number(found->value).value_or(fallback);
     };
     const Given* const replicate = degree(given, "data_parallel_replicate_degree");
-    const Given* const shard = degree(given, "data_parallel_shard_degree");
+    const Given* shard = degree(given, "data_parallel_shard_degree");
+    if (shard == nullptr) shard = given.find("training.data_parallel_degree");  // until July 2024
     const std::uint64_t replicas = number(replicate, 1);
     const bool sharded = shard == nullptr || text_of(shard->value) == "-1" || number(shard, 1) > 1;
     const Origin origin = shard == nullptr ? draft.whole_file() : shard->origin;
@@ -191,7 +196,12 @@ void read_batches(const Givens& given, Draft& draft) {
     const bool pipelined = draft.whole("/strategy/pipeline", 1) > 1;
     // Of a pipeline the local batch is cut into micro-batches.
     const Given* const micro = given.find("parallelism.pipeline_parallel_microbatch_size");
-    if (pipelined && micro == nullptr)
+    const Given* const number = given.find("experimental.pipeline_parallel_microbatches");
+    if (pipelined && number != nullptr && local != nullptr && whole_number(local->value))
+        set_key("/training/micro_batch_size",
+                {number->name, *whole_number(local->value) / whole_of(*number, draft).value_or(1), number->origin},
+                draft);
+    else if (pipelined && micro == nullptr)
         draft.set("/training/micro_batch_size", 1, draft.whole_file());
     else if (const Given* const size = pipelined ? micro : local)
         set_key("/training/micro_batch_size", *size, draft);
@@ -209,13 +219,27 @@ void read_batches(const Givens& given, Draft& draft) {
 
 void read_recomputation(const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");
-    if (mode == nullptr) return;
-    const std::string name = text_of(mode->value);
-    if (name != "selective") return set_key("/strategy/recompute", *mode, draft);
-    draft.set("/strategy/recompute", "selective", mode->origin);
-    draft.findings.not_modelled(mode->origin.place, mode->origin.name,
+    if (mode != nullptr && text_of(mode->value) != "selective") return set_key("/strategy/recompute", *mode, draft);
+    const Origin origin = mode != nullptr ? mode->origin : draft.whole_file();  // TorchTitan's default
+    draft.set("/strategy/recompute", "selective", origin);
+    draft.findings.not_modelled(origin.place, "activation_checkpoint.mode",
                                 "recomputes attention here; TorchTitan chooses among operators, or layers",
                                 "--set strategy.recompute=full and none bound it");
+}
+
+/// Of the linear layers: "quantize.linear.mx", before 2026 "mx".
+bool is_mxfp8(const Given& converters) {
+    const auto is = [](const nlohmann::ordered_json& each) { return each == "mx" || each == "quantize.linear.mx"; };
+    if (!converters.value.is_array()) return is(converters.value);
+    return std::ranges::any_of(converters.value, is);
+}
+
+/// The whole model, unless only its loss is named.
+bool is_compiled(const Givens& given) {
+    const Given* const parts = given.find("compile.components");
+    if (given.is_on("compile.enable") && parts != nullptr && parts->value.is_array())
+        return std::ranges::find(parts->value, "model") != parts->value.end();
+    return given.is_on("training.compile") || given.is_on("compile.enable");
 }
 
 void read_precision(const Givens& given, Draft& draft) {
@@ -237,8 +261,15 @@ void read_precision(const Givens& given, Draft& draft) {
         for (const char* gathers :
              {"float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather"})
             if (given.is_on(gathers)) draft.set("/training/fp8_param_gather", true, given.find(gathers)->origin);
+    } else if (converters != nullptr && is_mxfp8(*converters)) {
+        draft.set("/training/precision", "fp8", converters->origin);
+        draft.set("/training/software", "pytorch", converters->origin);
+        draft.set("/training/fp8_recipe", "mxfp8", converters->origin);
     } else {
         draft.set("/training/precision", name == "float32" ? "fp32" : "bf16", origin);
+        if (const Given* const all = given.find("training.dtype");
+            all != nullptr && text_of(all->value) == "bfloat16" && name != "float32")
+            draft.set("/training/master_weights", false, all->origin);
     }
     if (given.text("training.mixed_precision_reduce") == "bfloat16")
         draft.set("/training/grad_reduce_precision", "bf16", given.find("training.mixed_precision_reduce")->origin);
@@ -271,12 +302,14 @@ void read_torchtitan(const Request& request, Draft& draft) {
     draft.want("/training/seq_length", draft.whole_file(), "training.seq_len is not given",
                "--set training.seq_length=N");
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
-    const bool compiled = given.is_on("training.compile") || given.is_on("compile.enable");
-    draft.set("/training/kernel_fusion", compiled ? "full" : "operators", draft.whole_file());
+    draft.set("/training/kernel_fusion", is_compiled(given) ? "full" : "operators", draft.whole_file());
     read_what_pytorch_runs(request, given, draft);
     const Given* const optimizer = given.find("optimizer.name");
     if (optimizer != nullptr && !same_word(text_of(optimizer->value), "AdamW"))
         set_key("/training/optimizer", *optimizer, draft);
+    if (const Given* const how = given.find("optimizer.implementation");
+        how != nullptr && text_of(how->value) == "for-loop")
+        draft.set("/training/fused_optimizer", false, how->origin);
     if (given.is_on("training.deterministic") || given.is_on("debug.deterministic"))
         draft.set("/training/deterministic", true, draft.whole_file());
 }

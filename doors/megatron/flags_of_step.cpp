@@ -136,6 +136,7 @@ constexpr Row rows[] = {
     noted("main_grads_dtype", "main gradients are of grad_reduce_precision",
         "--set training.grad_reduce_precision=bf16", one, "fp32"),
     noted("main_params_dtype", "main parameters are counted in fp32", estimate, one, "fp32"),
+    noted("no_fp8_wgrad", "weight gradients' products are in fp8 like the others", estimate, none),
     noted("exp_avg_dtype", "moments are counted in fp32", estimate, one, "fp32"),
     noted("exp_avg_sq_dtype", "moments are counted in fp32", estimate, one, "fp32"),
     noted("fp16_lm_cross_entropy", "the loss is timed in fp32", estimate, none),

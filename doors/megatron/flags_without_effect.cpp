@@ -117,7 +117,7 @@ constexpr Row rows[] = {
     off("no_align_grad_reduce"), off("align_grad_reduce"), off("masked_softmax_fusion"), off("bias_gelu_fusion"),
     off("bias_dropout_fusion"), off("gradient_accumulation_fusion"), off("use_fused_rotary"),
     off("sync_tp_duplicated_parameters"), off("abort_on_unmet_fused_kernel_constraints"), value("fp8_margin"),
-    value("fp8_interval"), value("fp8_amax_history_len"), value("fp8_amax_compute_algo"), off("no_fp8_wgrad"),
+    value("fp8_interval"), value("fp8_amax_history_len"), value("fp8_amax_compute_algo"),
     off("fp8_wgrad"), off("keep_fp8_transpose_cache"), value("cpu_offloading_weights"), values("spec"),
     value("export_force_local_attention"), value("inference_batch_times_seqlen_threshold"), off("use_one_sent_docs"),
     value("yaml_cfg"), off("deepspeed_activation_checkpointing"), off("deepspeed_mpi"),

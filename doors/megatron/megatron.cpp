@@ -2,14 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/read_file.hpp"
+#include "doors/convert.hpp"
 #include "doors/megatron/arguments.hpp"
 #include "doors/megatron/flags.hpp"
 #include "doors/megatron/launch.hpp"
 #include "doors/megatron/rules.hpp"
 #include "doors/readers.hpp"
+#include "doors/shell/sbatch.hpp"
 #include "doors/shell/script.hpp"
 
 namespace orrery::doors {
@@ -35,6 +39,22 @@ const shell::Launch& chosen(const std::vector<shell::Launch>& launches) {
     return found == launches.end() ? launches.front() : *found;
 }
 
+/// What #SBATCH says of machines, where srun starts the program and its own options do not say it.
+void count_slurm(const Request& request, std::string_view script, const std::vector<Argument>& words, Draft& draft) {
+    if (std::ranges::find(words, "srun", &Argument::text) == words.end() || draft.machines.gpus) return;
+    const std::vector<shell::SlurmVariable> said = shell::slurm_variables(script);
+    const auto take = [&](std::string_view variable, std::optional<std::uint64_t>& to) {
+        const auto found = std::ranges::find(said, variable, &shell::SlurmVariable::name);
+        if (to || found == said.end()) return;
+        to = whole_number(found->value);
+        draft.machines.origin = {{request.file, std::to_string(found->line)}, "#SBATCH"};
+    };
+    take("SLURM_NNODES", draft.machines.nodes);
+    take("SLURM_GPUS_ON_NODE", draft.machines.gpus_per_node);
+    take("SLURM_NTASKS_PER_NODE", draft.machines.gpus_per_node);
+}
+
+/// The arguments behind the program of the launch that a script holds.
 std::vector<Argument> script_arguments(const Request& request, Draft& draft) {
     const std::string text = read_file(request.file, "the path of a launch script", most_script_bytes);
     const shell::Script script = shell::read_script(
@@ -56,14 +76,16 @@ std::vector<Argument> script_arguments(const Request& request, Draft& draft) {
             words.front().place, "",
             fmt::format("one of the {} launches of the script is read: that of this line", script.launches.size()),
             "--define the variables that choose another, or give its arguments behind --");
-    return words;
+    std::vector<Argument> arguments = megatron::program_arguments(words, draft);
+    count_slurm(request, text, words, draft);
+    return arguments;
 }
 
 }  // namespace
 
 void read_megatron(const Request& request, Draft& draft) {
     std::vector<Argument> words;
-    if (!request.file.empty()) words = megatron::program_arguments(script_arguments(request, draft), draft);
+    if (!request.file.empty()) words = script_arguments(request, draft);
     std::vector<Argument> bare;
     for (std::size_t i = 0; i < request.arguments.size(); ++i)
         bare.push_back({request.arguments[i], {"arguments", std::to_string(i + 1)}});

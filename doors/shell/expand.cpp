@@ -1,5 +1,7 @@
 #include "doors/shell/expand.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -241,7 +243,30 @@ private:
         return one(Traced(std::to_string(length), line));
     }
 
-    /// ${NAME:-word} and its kin; changes of the text itself are not worked out.
+    /// ${NAME%pattern} and ${NAME#pattern}: without the shortest end, or beginning, that matches; doubled, the longest.
+    Value cut(const Value& value, const Traced& rest, std::uint32_t line) {
+        constexpr std::size_t longest_text = 4096;
+        const bool back = rest.at(0) == '%', longest = rest.at(1) == rest.at(0);
+        const std::vector<Traced> words =
+            Expander(environment_, false, depth_ + 1).expand(rest.part(longest ? 2 : 1, rest.size()));
+        const std::string pattern = words.empty() ? "" : words.front().text();
+        Value result = value;
+        for (Traced& part : result.parts) {
+            const std::size_t size = part.size();
+            if (has_unknown(part.text()) || has_unknown(pattern) || size > longest_text)
+                return unset(some_expression, line);
+            for (std::size_t i = 0; i <= size; ++i) {
+                const std::size_t gone = longest ? size - i : i;
+                const std::string text = part.text().substr(back ? size - gone : 0, gone);
+                if (fnmatch(pattern.c_str(), text.c_str(), 0) != 0) continue;
+                part = part.part(back ? 0 : gone, size - gone);
+                break;
+            }
+        }
+        return result;
+    }
+
+    /// ${NAME:-word} and its kin; other changes of the text itself are not worked out.
     Value changed(const Value& value, const Traced& rest, std::uint32_t line) {
         const bool colon = rest.at(0) == ':';
         const char op = rest.at(colon ? 1 : 0);
@@ -256,6 +281,8 @@ private:
             case '=': return there ? value : word();
             case '+': return there ? word() : one({});
             case '?': return value;
+            case '%':
+            case '#': return cut(value, rest, line);
             default: return is_empty(value) ? value : unset(some_expression, line);
         }
     }

@@ -38,16 +38,25 @@ std::string number_of(std::string_view value) {
     return std::string(value);
 }
 
+/// The next word of a line; what it was is taken off.
+std::string_view next_word(std::string_view& rest) {
+    rest = trimmed(rest);
+    std::size_t end = 0;
+    while (end < rest.size() && std::isspace(static_cast<unsigned char>(rest[end])) == 0) ++end;
+    const std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(end);
+    return word;
+}
+
+/// "--nodes=4 --gres gpu:8 -N 4": any number of options, up to a comment.
 void read_line(std::string_view rest, std::uint32_t line, std::vector<SlurmVariable>& to) {
-    for (const Option& option : options) {
-        if (!rest.starts_with(option.text)) continue;
-        std::string_view value = rest.substr(option.text.size());
-        if (value.empty() || (value.front() != '=' && std::isspace(static_cast<unsigned char>(value.front())) == 0))
-            continue;
-        const std::string number = number_of(trimmed(value.substr(1)));
-        if (number.empty()) return;
-        for (const std::string_view variable : option.variables) to.push_back({std::string(variable), number, line});
-        return;
+    for (std::string_view word = next_word(rest); !word.empty() && word.front() != '#'; word = next_word(rest)) {
+        const std::size_t equals = word.find('=');
+        const auto* const option = std::ranges::find(options, word.substr(0, equals), &Option::text);
+        if (option == options.end()) continue;
+        const std::string number = number_of(equals == word.npos ? next_word(rest) : word.substr(equals + 1));
+        if (number.empty()) continue;
+        for (const std::string_view variable : option->variables) to.push_back({std::string(variable), number, line});
     }
 }
 

@@ -84,7 +84,11 @@ TEST_F(RunTest, ReportsWhatWasMeasuredElsewhere) {
     EXPECT_EQ(report.at("measured").at("steps").size(), 6U);
     const Result other = orrery({"run", tiny, "--set", "strategy.data=2", "--measured", there});
     EXPECT_EQ(other.exit, 2);
-    EXPECT_NE(other.err.find("the run is of another plan"), std::string::npos) << other.err;
+    EXPECT_NE(other.err.find("/plan/strategy/data: 1 in the plan that ran, and 2 in this scenario"), std::string::npos)
+        << other.err;
+    const Result longer = orrery({"run", tiny, "--set", "training.seq_length=32", "--measured", there});
+    EXPECT_EQ(longer.exit, 2) << "as many ranks and operations";
+    EXPECT_NE(longer.err.find("/plan/training/seq_length"), std::string::npos) << longer.err;
     const Result alone = orrery({"run", tiny, "--measured", there, "--only-rank", "0", "--elide-communication"});
     EXPECT_EQ(alone.exit, 2);
     EXPECT_NE(alone.err.find("is of all ranks"), std::string::npos) << alone.err;

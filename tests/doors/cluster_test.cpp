@@ -32,6 +32,18 @@ TEST(Cluster, IsCountedByTheLauncher) {
     }
 }
 
+/// Of a job whose srun says nothing of its own; a program that srun does not start runs where the script does.
+TEST(Cluster, IsCountedBySlurmsLines) {
+    for (const char* lines : {"#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=8\n", "#SBATCH -N 4 --gpus-per-node 8\n",
+                              "#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\n"}) {
+        const Imported read = started(std::string(lines) + "srun python -u", on("dgx-h100"));
+        EXPECT_EQ(at(read, "/cluster/nodes"), 4) << lines << refusals(read);
+        EXPECT_EQ(at(read, "/strategy/data"), 32);
+    }
+    const Imported alone = started("#SBATCH --nodes=4\ntorchrun --nproc_per_node 8", on("dgx-h100"));
+    EXPECT_NE(at(alone, "/cluster/nodes"), 4) << refusals(alone);
+}
+
 TEST(Cluster, IsTheUsualOneOfAGpu) {
     EXPECT_EQ(at(started("torchrun --nnodes 1 --nproc_per_node 8", on("", "V100-32GB")), "/cluster/preset"), "dgx-1v");
     EXPECT_EQ(at(started("torchrun --nnodes 1 --nproc_per_node 8", on("", "H200")), "/cluster/preset"), "hgx-h200");

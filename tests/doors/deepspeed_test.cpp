@@ -71,6 +71,20 @@ TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
     EXPECT_EQ(at(told, "/strategy/sharding"), "zero3");
 }
 
+TEST(DeepSpeed, ReadsStatesInBf16Alone) {
+    const auto with = [](const std::string& keys) {
+        return imported("deepspeed",
+                        R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true, )" +
+                            keys + "}}",
+                        on(8), gpt2);
+    };
+    const Imported pure = with(R"("bf16_master_weights_and_grads": true, "bf16_optimizer_states": true)");
+    EXPECT_EQ(at(pure, "/training/master_weights"), false) << refusals(pure);
+    const Imported half = with(R"("bf16_master_weights_and_grads": true)");
+    EXPECT_EQ(at(half, "/training/master_weights"), nullptr);
+    EXPECT_TRUE(says(half, Verdict::not_modelled, "bf16_master_weights_and_grads"));
+}
+
 TEST(DeepSpeed, RefusesBothHalves) {
     const auto with = [](const char* fp16, const char* bf16) {
         return imported("deepspeed",

@@ -50,6 +50,10 @@ TEST(Megatron, ReadsALlama) {
     EXPECT_EQ(at(read, "/training/global_batch_size"), 64) << "a micro-batch of every replica";
 }
 
+TEST(Megatron, NotesWeightGradientsThatAreNotInFp8) {
+    EXPECT_TRUE(says(with("--bf16 --fp8-format hybrid --no-fp8-wgrad"), Verdict::not_modelled, "no-fp8-wgrad"));
+}
+
 TEST(Megatron, RefusesTwoPrecisionsAtOnce) {
     EXPECT_TRUE(says(with("--bf16 --fp16"), Verdict::refused, "given beside bf16"));
     EXPECT_TRUE(says(with("--bf16 --fp8-format hybrid --fp4-format e2m1"), Verdict::refused, "given beside fp8"));

@@ -96,6 +96,15 @@ TEST(Shell, TakesSlurmsCountsFromItsLines) {
               "[24][8]");
     EXPECT_EQ(launched("#SBATCH -N 3\nN=$SLURM_NNODES\nrun $N", {{"SLURM_NNODES", "5"}}), "[5]");
     EXPECT_TRUE(slurm_variables("#SBATCH --nodes=<many>\n#SBATCH --nodelist=a").empty());
+    EXPECT_EQ(launched("#SBATCH -J a --nodes=4 --gres gpu:h100:8 # -N 9\nrun $SLURM_NNODES $SLURM_GPUS_ON_NODE"),
+              "[4][8]");
+}
+
+TEST(Shell, CutsWhatAPatternMatches) {
+    EXPECT_EQ(launched("A=recompute=full=x\nrun --${A%%=*} ${A#*=} ${A##*=} ${A%=*} ${A%z} ${A#*}"),
+              "[--recompute][full=x][x][recompute=full][recompute=full=x][recompute=full=x]");
+    EXPECT_EQ(launched("A=runs/llama.sh\nB='*/'\nrun ${A##*/} ${A%.sh} ${A#$B}"), "[llama.sh][runs/llama][llama.sh]");
+    EXPECT_EQ(launched("A=(a.x b.x)\nrun ${A[@]%.x}"), "[a][b]");
 }
 
 TEST(Shell, EndsWhereAScriptWouldNot) {

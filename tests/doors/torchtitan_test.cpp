@@ -104,6 +104,35 @@ TEST(TorchTitan, ReadsPipelinesInAV) {
     }
 }
 
+/// Of a Llama 3 8B, with these lines.
+Imported with(const std::string& lines) {
+    return read("[model]\nname = \"llama3\"\nflavor = \"8B\"\n" + lines +
+                "\n[training]\nlocal_batch_size = 16\nseq_len = 8192\n");
+}
+
+TEST(TorchTitan, ReadsWhatProductsAndStatesAreIn) {
+    for (const char* converter : {"quantize.linear.mx", "mx"}) {
+        const Imported job = with(std::string("converters = [\"") + converter + "\"]");
+        EXPECT_EQ(at(job, "/training/precision"), "fp8") << refusals(job);
+        EXPECT_EQ(at(job, "/training/fp8_recipe"), "mxfp8");
+        EXPECT_EQ(at(job, "/training/software"), "pytorch");
+    }
+    const Imported pure = read(
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+        "dtype = \"bfloat16\"\n[optimizer]\nimplementation = \"for-loop\"\n");
+    EXPECT_EQ(at(pure, "/training/master_weights"), false) << refusals(pure);
+    EXPECT_EQ(at(pure, "/training/fused_optimizer"), false);
+}
+
+TEST(TorchTitan, KnowsWhatItDoesWhereNothingIsSaid) {
+    const Imported job = with("");
+    EXPECT_EQ(at(job, "/strategy/recompute"), "selective") << refusals(job);
+    EXPECT_TRUE(says(job, Verdict::not_modelled, "activation_checkpoint.mode"));
+    EXPECT_EQ(at(with("[activation_checkpoint]\nmode = \"none\""), "/strategy/recompute"), "none");
+    EXPECT_EQ(at(with("[compile]\nenable = true"), "/training/kernel_fusion"), "full");
+    EXPECT_EQ(at(with("[compile]\nenable = true\ncomponents = [\"loss\"]"), "/training/kernel_fusion"), "operators");
+}
+
 TEST(TorchTitan, ReadsStagesOfUnequalSize) {
     const std::string points = "pipeline_parallel_split_points = ";
     const Imported list = pipelined(points + "[\"layers.7\", \"layers.16\", \"layers.25\"]");

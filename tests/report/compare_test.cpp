@@ -59,6 +59,21 @@ TEST(Compare, NamesTheCommunicationOfContextRanksAsReportsDo) {
     EXPECT_EQ(compare(predicted, "p", sample(1, 2, 1), "m").categories[3].name, "TP, CP comm");
 }
 
+/// Of model, strategy and training: what a run has of its own (its name, its cluster) is none.
+TEST(Compare, SaysWhereAnotherPlanWasMeasured) {
+    Json predicted = sample(1, 2, 1), measured = sample(1, 2, 1);
+    predicted["scenario"] = {{"name", "a"}, {"strategy", {{"tensor", 1}}}, {"training", {{"seq_length", 64}}}};
+    measured["scenario"] = predicted["scenario"];
+    measured["scenario"]["name"] = "b";
+    EXPECT_TRUE(compare(predicted, "p", measured, "m").differs.empty());
+    measured["scenario"]["training"]["seq_length"] = 32;
+    const Comparison c = compare(predicted, "p", measured, "m");
+    ASSERT_EQ(c.differs.size(), 1U);
+    EXPECT_NE(to_text(c, {}).find("/training/seq_length (64 predicted, 32 measured)"), std::string::npos)
+        << to_text(c, {});
+    EXPECT_EQ(to_json(c)["differs"][0]["key"], "/training/seq_length");
+}
+
 TEST(Compare, LeavesOperationsOutWhereOneSideHasNone) {
     Json predicted = sample(1, 2, 1);
     predicted.erase("operations");
