@@ -112,7 +112,8 @@ double shrunk(const TrainingRun& run, double seconds, double broken) {
     for (int round = 0; round < most_rounds; ++round) {
         const double fill = std::min(total, run.repair);
         double sum = 0;
-        for (int part = 0; part < parts; ++part) sum += missing_share(run, broken * fill * (part + 0.5) / parts) / parts;
+        for (int part = 0; part < parts; ++part)
+            sum += missing_share(run, broken * fill * (part + 0.5) / parts) / parts;
         const double mean = (fill * sum + (total - fill) * later) / total;
         const double next = seconds / (1 - mean);
         if (next <= total * (1 + 1e-9)) return next;

@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "documents/document.hpp"
 #include "documents/reader.hpp"
-#include "kernels/kernel.hpp"
 #include "scenarios/background.hpp"
 #include "scenarios/gpu_offers.hpp"
 #include "scenarios/gpu_profiles.hpp"
@@ -21,6 +20,7 @@
 #include "scenarios/scopes.hpp"
 #include "scenarios/synchrony.hpp"
 #include "scenarios/title.hpp"
+#include "scenarios/training_section.hpp"
 #include "strategies/plan_fields.hpp"
 #include "topology/cluster.hpp"
 
@@ -29,7 +29,6 @@ namespace orrery::scenarios {
 namespace {
 
 using documents::Reader;
-using kernels::Dtype;
 using strategies::Plan;
 
 /// The sections of one file, their spellings resolved.
@@ -93,27 +92,6 @@ strategies::Strategy read_strategy(const Reader& reader) {
         strategy.schedule = strategies::ScheduleKind::interleaved;
     strategy.placement_file = path_of(reader, "placement_file");
     return strategy;
-}
-
-/// Megatron-LM reduces gradients in the parameters' format, except that bf16 (and fp8, whose parameters are bf16)
-/// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py). PyTorch's have their parameters'.
-Dtype usual_grad_reduce(const strategies::Training& of) {
-    return of.precision.compute == Dtype::fp16 ? Dtype::fp16 : of.master_weights ? Dtype::fp32 : Dtype::bf16;
-}
-
-/// What Megatron-LM and NeMo have narrow products of. PyTorch's own (torchao) are said to be "pytorch".
-hardware::Software usual_software(Dtype compute) {
-    return strategies::is_narrow(compute) ? hardware::Software::transformer_engine : hardware::Software::megatron_lm;
-}
-
-/// Transformer-XL's scores of distances are shifted between products: no fused attention knows them.
-strategies::Training read_training(const Reader& reader, const models::ModelSpec& model) {
-    strategies::Training training;
-    training.fused_attention = model.family != models::Family::transfo_xl;
-    documents::read_fields(reader, strategies::training_fields(), training);
-    if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
-    if (!reader.has("software")) training.software = usual_software(training.precision.compute);
-    return training;
 }
 
 /// Fills data from the number of GPUs, and checks that the ranks fit. have: "the cluster has 8 GPUs".

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "hardware/compute_capability.hpp"
 #include "hardware/narrow_attention.hpp"
 #include "hardware/narrow_formats.hpp"
 
@@ -12,8 +13,9 @@ namespace {
 using kernels::Dtype;
 using kernels::PointwiseKind;
 
-/// Nothing where blocks are of another shape (128 x 128), of which there is no reading.
-std::optional<hardware::Scales> scales_of(const strategies::Training& training) {
+/// Nothing where blocks are of another shape (128 x 128), of which there is no reading; Blackwell has no products of
+/// such, and Transformer Engine runs them as MXFP8's (convert_block_scaling_to_mxfp8_tensor).
+std::optional<hardware::Scales> scales_of(const strategies::Training& training, int compute_capability) {
     using hardware::Scales;
     if (training.precision.compute == Dtype::fp4) return Scales::nvfp4;
     if (training.precision.compute != Dtype::fp8) return std::nullopt;
@@ -23,7 +25,7 @@ std::optional<hardware::Scales> scales_of(const strategies::Training& training) 
         case strategies::Fp8Recipe::mxfp8: return Scales::mxfp8;
         case strategies::Fp8Recipe::blockwise: break;
     }
-    return std::nullopt;
+    return compute_capability >= hardware::blackwell ? std::optional(Scales::mxfp8) : std::nullopt;
 }
 
 bool is_narrow_product(const kernels::Kernel& kernel) {
@@ -63,7 +65,7 @@ double of_attention(const kernels::Attention& kernel, const strategies::Plan& pl
 double narrow_seconds_share(const kernels::Kernel& kernel, const strategies::Plan& plan, int compute_capability) {
     if (const auto* attention = std::get_if<kernels::Attention>(&kernel))
         return plan.training.fp8_attention ? of_attention(*attention, plan, compute_capability) : 1;
-    const auto scales = scales_of(plan.training);
+    const auto scales = scales_of(plan.training, compute_capability);
     if (!scales || plan.training.software != hardware::Software::transformer_engine) return 1;
     const hardware::NarrowTimes times = hardware::narrow_times(*scales, compute_capability);
     if (is_narrow_product(kernel)) return of_pass(times, std::get<kernels::Gemm>(kernel).pass);

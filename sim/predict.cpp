@@ -202,6 +202,7 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     append(d.warnings, allocator_doubts(memory));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));
+    append(d.warnings, doubts(scenario.plan));
     append(d.warnings, idle_kinds(kinds, seconds));
     std::vector<Breakdown> stages = of_stages(ran, of_classes);
 

@@ -85,7 +85,8 @@ constexpr Row rows[] = {
     harmless("pipeline.*"), harmless("eigenvalue.*"),
     harmless("train_steps"), harmless("load_universal_checkpoint"), harmless("gradient_accumulation_dtype"),
     harmless("graph_harvesting"),
-    noted("compile.deepcompile", "gathers are ahead by one layer, as without it", estimate), harmless("compile.*"), harmless("use_data_before_expert_parallel"),
+    noted("compile.deepcompile", "gathers are ahead by one layer, as without it", estimate), harmless("compile.*"),
+    harmless("use_data_before_expert_parallel"),
 };
 // clang-format on
 

@@ -88,7 +88,8 @@ void set_stages(const Given& said, const Counts& parts, Draft& draft) {
     if (parts.size() % stages != 0)
         return refuse(fmt::format("{} parts do not divide among {} stages", parts.size(), stages));
     const Json* schedule = draft.find("/strategy/schedule");
-    if (schedule != nullptr && (*schedule == "dualpipe-v" || *schedule == "zb-v")) return refuse("parts in a V are not taken over");
+    if (schedule != nullptr && (*schedule == "dualpipe-v" || *schedule == "zb-v"))
+        return refuse("parts in a V are not taken over");
     if (parts.size() > stages)
         set_key("/strategy/virtual_pipeline", {said.name, parts.size() / stages, said.origin}, draft);
     draft.set("/strategy/pipeline_layers", fmt::format("{}", fmt::join(parts, ",")), said.origin);

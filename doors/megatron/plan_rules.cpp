@@ -328,8 +328,8 @@ void read_overlap(const Givens& given, Draft& draft) {
     }
     if (const Given* const bucket = given.find("ddp_bucket_size")) {
         constexpr std::uint64_t most = 1'000'000'000'000;
-        const bool narrow = given.find("grad_reduce_in_bf16") != nullptr ||
-                            (given.find("fp16") != nullptr && given.find("accumulate_allreduce_grads_in_fp32") == nullptr);
+        const bool wide = given.find("accumulate_allreduce_grads_in_fp32") != nullptr;
+        const bool narrow = given.find("grad_reduce_in_bf16") != nullptr || (given.find("fp16") != nullptr && !wide);
         const std::uint64_t bytes = narrow ? 2 : 4;  // of a gradient
         if (const auto elements = whole_of(*bucket, draft))
             draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);

@@ -48,7 +48,11 @@ TEST(NarrowKernels, GoByTheirScales) {
 TEST(NarrowKernels, AreAsPricedElsewhere) {
     const auto mx = plan(Dtype::fp8, Fp8Recipe::mxfp8);
     EXPECT_EQ(narrow_seconds_share(cast, mx, hopper), 1);
-    EXPECT_EQ(narrow_seconds_share(cast, plan(Dtype::fp8, Fp8Recipe::blockwise), blackwell), 1);
+    const auto blocks = plan(Dtype::fp8, Fp8Recipe::blockwise);
+    EXPECT_EQ(narrow_seconds_share(cast, blocks, hopper), 1);
+    for (const kernels::Kernel& kernel : {kernels::Kernel(cast), kernels::Kernel(Gemm{Dtype::fp8, 1, 512, 512, 512})})
+        EXPECT_EQ(narrow_seconds_share(kernel, blocks, blackwell), narrow_seconds_share(kernel, mx, blackwell))
+            << "Blackwell runs them as MXFP8";
     EXPECT_EQ(narrow_seconds_share(cast, plan(Dtype::bf16, Fp8Recipe::mxfp8), blackwell), 1);
     auto other = mx;
     other.training.software = hardware::Software::tensorflow;

@@ -1,0 +1,34 @@
+#include "scenarios/training_section.hpp"
+
+#include "strategies/plan_fields.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using kernels::Dtype;
+
+/// Megatron-LM reduces gradients in the parameters' format, except that bf16 (and fp8, whose parameters are bf16)
+/// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py). PyTorch's have their parameters'.
+Dtype usual_grad_reduce(const strategies::Training& of) {
+    return of.precision.compute == Dtype::fp16 ? Dtype::fp16 : of.master_weights ? Dtype::fp32 : Dtype::bf16;
+}
+
+/// What Megatron-LM and NeMo have narrow products of. PyTorch's own (torchao) are said to be "pytorch".
+hardware::Software usual_software(Dtype compute) {
+    return strategies::is_narrow(compute) ? hardware::Software::transformer_engine : hardware::Software::megatron_lm;
+}
+
+}  // namespace
+
+strategies::Training read_training(const documents::Reader& reader, const models::ModelSpec& model) {
+    strategies::Training training;
+    // Transformer-XL's scores of distances are shifted between products: no fused attention knows them.
+    training.fused_attention = model.family != models::Family::transfo_xl;
+    documents::read_fields(reader, strategies::training_fields(), training);
+    if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
+    if (!reader.has("software")) training.software = usual_software(training.precision.compute);
+    return training;
+}
+
+}  // namespace orrery::scenarios
