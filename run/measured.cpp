@@ -9,6 +9,7 @@
 #include "base/read_file.hpp"
 #include "base/statistics.hpp"
 #include "documents/document.hpp"
+#include "documents/message.hpp"
 #include "documents/value.hpp"
 
 namespace orrery::run {
@@ -162,10 +163,13 @@ void require_plan(const MeasuredRun& run, const std::string& plan, const fs::pat
             if (!other.contains(pointer) || other[pointer] != value) return pointer;
         return std::nullopt;
     };
-    const auto pointer = differs(ran, asked) ? differs(ran, asked) : differs(asked, ran);
+    auto pointer = differs(ran, asked);
+    if (!pointer) pointer = differs(asked, ran);
     if (!pointer) return;
-    const auto in = [&](const Json& of) { return of.contains(*pointer) ? of[*pointer].dump() : "not there"; };
-    throw Error(file.string(), "/plan" + *pointer,
+    const auto in = [&](const Json& of) {
+        return of.contains(*pointer) ? documents::shown(of[*pointer]) : std::string("not there");
+    };
+    throw Error(file.string(), "/plan" + documents::printable(*pointer),
                 fmt::format("{} in the plan that ran, and {} in this scenario", in(ran), in(asked)),
                 "give the scenario, with every --set, that its --plan was written of");
 }

@@ -53,7 +53,7 @@ struct Derived {
 
 /// How a job grows.
 struct Scale {
-    double scale_factor = 0;  ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
+    double scale_factor = 0;            ///< T_n / (n T_1) against model replicas alone, see report/README.md
     std::uint32_t scale_base_gpus = 0;  ///< GPUs of that reference; 0: not asked
 };
 

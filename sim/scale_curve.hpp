@@ -19,7 +19,8 @@ struct ScalePoint {
 
 /// Weak scaling: the scenario's plan from the fewest replicas that hold the model (scale_base_gpus), doubled up to its
 /// own number, with as many samples per replica; placed linearly on the scenario's cluster but for the plan itself,
-/// which is `prediction`. By GPUs. Each other point costs a simulation.
+/// which is `prediction`. By GPUs. Each other point costs a simulation, and
+/// so does each way of a replica through kinds of GPU (ReplicasAlone).
 std::vector<ScalePoint> scale_curve(const scenarios::Scenario& scenario, const Prediction& prediction,
                                     calibrate::ProfileStore& profiles);
 

@@ -19,6 +19,7 @@ constexpr Row rows[] = {
     rule("fp16.enabled"), rule("fp16.loss_scale"), rule("fp16.initial_scale_power"), rule("fp16.loss_scale_window"),
     rule("fp16.hysteresis"), rule("fp16.min_loss_scale"), rule("bf16.enabled"), rule("bfloat16.enabled"),
     rule("bf16.bf16_master_weights_and_grads"), rule("bf16.bf16_optimizer_states"),
+    rule("bfloat16.bf16_master_weights_and_grads"), rule("bfloat16.bf16_optimizer_states"),
     noted("fp16.fp16_master_weights_and_grads", "master weights and gradients are in fp32", estimate),
     harmless("fp16.*"), harmless("bf16.*"), harmless("bfloat16.*"),
     refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
@@ -137,10 +138,13 @@ void refuse_two_halves(const Givens& given, Draft& draft) {
 
 /// Weights, gradients and states in bf16 alone are what we call pure bf16; one without the other is neither.
 void read_narrow_states(const Givens& given, Draft& draft) {
-    const Given* const weights = given.find("bf16.bf16_master_weights_and_grads");
-    const Given* const states = given.find("bf16.bf16_optimizer_states");
-    const bool narrow_weights = given.is_on("bf16.bf16_master_weights_and_grads");
-    const bool narrow_states = given.is_on("bf16.bf16_optimizer_states");
+    const Given* const on = given.find_any({"bf16.enabled", "bfloat16.enabled"});
+    if (on == nullptr || !given.is_on(on->name)) return;
+    const Given* const weights =
+        given.find_any({"bf16.bf16_master_weights_and_grads", "bfloat16.bf16_master_weights_and_grads"});
+    const Given* const states = given.find_any({"bf16.bf16_optimizer_states", "bfloat16.bf16_optimizer_states"});
+    const bool narrow_weights = weights != nullptr && given.is_on(weights->name);
+    const bool narrow_states = states != nullptr && given.is_on(states->name);
     if (narrow_weights && narrow_states) return draft.set("/training/master_weights", false, weights->origin);
     for (const Given* const each : {narrow_weights ? weights : nullptr, narrow_states ? states : nullptr})
         if (each != nullptr)

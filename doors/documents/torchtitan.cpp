@@ -34,8 +34,7 @@ constexpr Row rows[] = {
     rule("parallelism.data_parallel_shard_degree"), rule("parallelism.tensor_parallel_degree"),
     rule("parallelism.pipeline_parallel_degree"), rule("parallelism.pipeline_parallel_schedule"),
     rule("parallelism.expert_parallel_degree"),
-    noted("parallelism.expert_tensor_parallel_degree", "experts are divided as the tensor ranks are", estimate,
-        Takes::one, "1"),
+    rule("parallelism.expert_tensor_parallel_degree"),
     rule("parallelism.fsdp_reshard_after_forward"),
     rule("parallelism.context_parallel_degree"), rule("parallelism.context_parallel_rotate_method"),
     rule("parallelism.pipeline_parallel_microbatch_size"),
@@ -44,7 +43,7 @@ constexpr Row rows[] = {
         "--set strategy.pipeline_layers=N,N,..."),
     noted("parallelism.enable_async_tensor_parallel",
         "tensor-parallel collectives are not split to run beside their products", estimate),
-    noted("parallelism.disable_loss_parallel", "logits are divided among tensor ranks", estimate),
+    rule("parallelism.disable_loss_parallel"),
     harmless("parallelism.enable_compiled_autograd"),
     rule("experimental.pipeline_parallel_degree"), rule("experimental.pipeline_parallel_schedule"),
     rule("experimental.pipeline_parallel_split_points"),
@@ -60,9 +59,9 @@ constexpr Row rows[] = {
     rule("quantize.linear.float8.enable_fsdp_float8_all_gather"), harmless("quantize.linear.float8.*"),
     rule("quantize.dense.float8.recipe_name"), harmless("quantize.dense.float8.*"),
     noted("quantize.grouped_mm.*", "experts' products are timed in the precision of the others", estimate),
-    refused("mx.*", "block-scaled formats are not taken over",
-        "--set training.precision=fp8 --set training.fp8_recipe=mxfp8"),
-    harmless("quantize.linear.mx.*"), harmless("quantize.dense.mx.*"), rule("compile.enable"),
+    rule("mx.recipe_name"), harmless("mx.*"), rule("quantize.linear.mx.recipe_name"),
+    harmless("quantize.linear.mx.*"), rule("quantize.dense.mx.recipe_name"),
+    harmless("quantize.dense.mx.*"), rule("compile.enable"),
     rule("compile.components"), harmless("compile.*"), rule("optimizer.name"), rule("optimizer.implementation"),
     noted("optimizer.early_step_in_backward", "weights are updated behind the whole backward", estimate),
     harmless("optimizer.*"), harmless("lr_scheduler.*"), harmless("job.*"),
@@ -98,6 +97,10 @@ void read_catalog_model(const Request& request, const Givens& given, Draft& draf
         "/model", origin,
         fmt::format("the sizes of {} {} are not known here", given.text("model.name"), given.text("model.flavor")),
         "--model CONFIG.json of Hugging Face, or --set model.name=NAME of `orrery list models`");
+}
+
+void note(const Given& each, const std::string& what, Draft& draft) {
+    draft.findings.not_modelled(each.origin.place, each.origin.name, what, std::string(estimate));
 }
 
 /// A degree of either place where versions of TorchTitan have it.
@@ -179,6 +182,22 @@ void read_schedule(const Givens& given, Draft& draft) {
     if (known->chunks > 1) draft.set("/strategy/virtual_pipeline", known->chunks, said->origin);
 }
 
+/// Experts are whole (job_config.py: expert_tensor_parallel_degree 1) or divided as the tensor ranks are.
+void read_expert_degrees(const Givens& given, Draft& draft) {
+    const Given* const expert = degree(given, "expert_parallel_degree");
+    if (expert == nullptr) return;
+    set_key("/strategy/expert", *expert, draft);
+    const Given* const split = given.find("parallelism.expert_tensor_parallel_degree");
+    const std::uint64_t tensor = draft.whole("/strategy/tensor", 1);
+    if (tensor == 1 || draft.whole("/strategy/expert", 1) == 1) return;
+    const auto parts = split == nullptr ? std::optional<std::uint64_t>(1) : whole_of(*split, draft);
+    if (parts && *parts == 1)
+        return draft.set("/strategy/expert_tensor", 1, split == nullptr ? expert->origin : split->origin);
+    if (parts && *parts != tensor)
+        draft.findings.refuse(split->origin.place, split->origin.name,
+                              "experts are whole, or divided as the tensor ranks", fmt::format("1 or {}", tensor));
+}
+
 void read_degrees(const Givens& given, Draft& draft) {
     if (const Given* const tensor = degree(given, "tensor_parallel_degree")) {
         set_key("/strategy/tensor", *tensor, draft);
@@ -186,10 +205,21 @@ void read_degrees(const Givens& given, Draft& draft) {
     }
     if (const Given* const pipeline = degree(given, "pipeline_parallel_degree"))
         set_key("/strategy/pipeline", *pipeline, draft);
-    if (const Given* const expert = degree(given, "expert_parallel_degree"))
-        set_key("/strategy/expert", *expert, draft);
+    read_expert_degrees(given, draft);
     read_context(given, draft);
     read_schedule(given, draft);
+    if (given.is_on("parallelism.disable_loss_parallel") && draft.whole("/strategy/tensor", 1) > 1)
+        note(*given.find("parallelism.disable_loss_parallel"), "logits are divided among tensor ranks", draft);
+}
+
+/// Until 2025 a pipeline was said how many there are of a local batch.
+void read_number_of_micro_batches(const Given& number, std::uint64_t local, Draft& draft) {
+    const std::uint64_t count = whole_of(number, draft).value_or(1);
+    if (local % count == 0)
+        return set_key("/training/micro_batch_size", {number.name, local / count, number.origin}, draft);
+    draft.findings.refuse(number.origin.place, number.origin.name,
+                          fmt::format("{} micro-batches do not divide {} sequences", count, local),
+                          "a divisor of training.batch_size");
 }
 
 void read_batches(const Givens& given, Draft& draft) {
@@ -199,9 +229,7 @@ void read_batches(const Givens& given, Draft& draft) {
     const Given* const micro = given.find("parallelism.pipeline_parallel_microbatch_size");
     const Given* const number = given.find("experimental.pipeline_parallel_microbatches");
     if (pipelined && number != nullptr && local != nullptr && whole_number(local->value))
-        set_key("/training/micro_batch_size",
-                {number->name, *whole_number(local->value) / whole_of(*number, draft).value_or(1), number->origin},
-                draft);
+        read_number_of_micro_batches(*number, *whole_number(local->value), draft);
     else if (pipelined && micro == nullptr)
         draft.set("/training/micro_batch_size", 1, draft.whole_file());
     else if (const Given* const size = pipelined ? micro : local)
@@ -228,12 +256,35 @@ void read_recomputation(const Givens& given, Draft& draft) {
                                 "--set strategy.recompute=full and none bound it");
 }
 
-/// Of the linear layers: "quantize.linear.mx", before 2026 "mx".
+/// What converts linear layers to MXFP8; "mx" before 2026.
+constexpr std::array mxfp8_converters{"mx", "quantize.linear.mx", "quantize.dense.mx"};
+
 bool is_mxfp8(const Given& converters) {
-    const auto is = [](const nlohmann::ordered_json& each) { return each == "mx" || each == "quantize.linear.mx"; };
+    const auto is = [](const nlohmann::ordered_json& each) {
+        return std::ranges::find(mxfp8_converters, each) != mxfp8_converters.end();
+    };
     if (!converters.value.is_array()) return is(converters.value);
     return std::ranges::any_of(converters.value, is);
 }
+
+/// Those that change nothing here are said; of block scales only MXFP8's are modelled.
+void note_converters(const Given& converters, const Givens& given, Draft& draft) {
+    if (converters.value.is_array())
+        for (const auto& each : converters.value) {
+            const std::string name = text_of(each);
+            const bool known = name.find("float8") != name.npos || is_mxfp8({converters.name, each, converters.origin});
+            if (!known) note(converters, fmt::format("{} is not taken over", name), draft);
+        }
+    for (const char* name : {"mx.recipe_name", "quantize.linear.mx.recipe_name", "quantize.dense.mx.recipe_name"})
+        if (const Given* const recipe = given.find(name);
+            recipe != nullptr && !text_of(recipe->value).starts_with("mxfp8"))
+            draft.findings.refuse(recipe->origin.place, recipe->origin.name,
+                                  "of block scales MXFP8 alone is taken over",
+                                  "mxfp8_cublas, or --set training.precision=fp4");
+}
+
+/// Weights, and the optimizer's states with them.
+bool is_in_bf16(const Givens& given) { return given.text("training.dtype") == "bfloat16"; }
 
 /// The whole model, unless only its loss is named.
 bool is_compiled(const Givens& given) {
@@ -250,6 +301,7 @@ void read_precision(const Givens& given, Draft& draft) {
     const Given* const half = given.find("training.mixed_precision_param");
     const std::string name = half == nullptr ? "bfloat16" : text_of(half->value);
     const Origin origin = half == nullptr ? draft.whole_file() : half->origin;
+    if (converters != nullptr) note_converters(*converters, given, draft);
     if (fp8) {
         draft.set("/training/precision", "fp8", converters->origin);
         draft.set("/training/software", "pytorch", converters->origin);  // torchao's products
@@ -268,10 +320,14 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/fp8_recipe", "mxfp8", converters->origin);
     } else {
         draft.set("/training/precision", name == "float32" ? "fp32" : "bf16", origin);
-        if (const Given* const all = given.find("training.dtype");
-            all != nullptr && text_of(all->value) == "bfloat16" && name != "float32")
-            draft.set("/training/master_weights", false, all->origin);
+        if (is_in_bf16(given) && name != "float32")
+            draft.set("/training/master_weights", false, given.find("training.dtype")->origin);
     }
+    if (is_in_bf16(given))
+        note(*given.find("training.dtype"),
+             draft.find("/training/master_weights") == nullptr ? "weights and states are in fp32"
+                                                               : "gradients are reduced in bf16",
+             draft);
     if (given.text("training.mixed_precision_reduce") == "bfloat16")
         draft.set("/training/grad_reduce_precision", "bf16", given.find("training.mixed_precision_reduce")->origin);
 }

@@ -41,17 +41,24 @@ const shell::Launch& chosen(const std::vector<shell::Launch>& launches) {
 
 /// What #SBATCH says of machines, where srun starts the program and its own options do not say it.
 void count_slurm(const Request& request, std::string_view script, const std::vector<Argument>& words, Draft& draft) {
+    const auto starts = [&](std::string_view part) {
+        return std::ranges::any_of(words, [&](const Argument& word) { return word.text.find(part) != word.text.npos; });
+    };
     if (std::ranges::find(words, "srun", &Argument::text) == words.end() || draft.machines.gpus) return;
     const std::vector<shell::SlurmVariable> said = shell::slurm_variables(script);
-    const auto take = [&](std::string_view variable, std::optional<std::uint64_t>& to) {
+    const auto take = [&](const std::string& variable, std::optional<std::uint64_t>& to) {
         const auto found = std::ranges::find(said, variable, &shell::SlurmVariable::name);
         if (to || found == said.end()) return;
-        to = whole_number(found->value);
+        const auto defined = request.defines.find(variable);
+        const auto number = whole_number(defined == request.defines.end() ? found->value : defined->second);
+        if (!number || *number == 0) return;
+        to = number;
         draft.machines.origin = {{request.file, std::to_string(found->line)}, "#SBATCH"};
     };
     take("SLURM_NNODES", draft.machines.nodes);
     take("SLURM_GPUS_ON_NODE", draft.machines.gpus_per_node);
-    take("SLURM_NTASKS_PER_NODE", draft.machines.gpus_per_node);
+    const bool launched = starts("torchrun") || starts("nproc") || starts("torch.distributed") || starts("accelerate");
+    if (!launched) take("SLURM_NTASKS_PER_NODE", draft.machines.gpus_per_node);  // a task is a GPU
 }
 
 /// The arguments behind the program of the launch that a script holds.

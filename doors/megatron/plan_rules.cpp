@@ -216,9 +216,9 @@ void read_wide_ends(const Givens& given, Draft& draft) {
 }
 
 /// As Megatron-LM's arguments.py does.
-void refuse_both(const std::string& one, const std::string& other, const Givens& given, Draft& draft) {
-    const Given* const second = given.find(other);
-    if (given.find(one) == nullptr || second == nullptr) return;
+void refuse_both(const Given* first, const Given* second, Draft& draft) {
+    if (first == nullptr || second == nullptr) return;
+    const std::string &one = first->origin.name, &other = second->origin.name;
     draft.findings.refuse(second->origin.place, other, fmt::format("given beside {}, of which one can be", one),
                           fmt::format("take {} or {} out", one, other));
 }
@@ -227,8 +227,8 @@ void read_precision(const Givens& given, Draft& draft) {
     const Given* const fp8 = given.find_any({"fp8_format", "fp8_hybrid", "fp8_e4m3"});
     const Given* const fp4 = given.find("fp4_format");
     const Given* const half = given.find_any({"bf16", "fp16"});
-    refuse_both("bf16", "fp16", given, draft);
-    if (fp8 != nullptr) refuse_both(fp8->name, "fp4_format", given, draft);
+    refuse_both(given.find("bf16"), given.find("fp16"), draft);
+    refuse_both(fp8, fp4, draft);
     if (fp4 != nullptr)
         draft.set("/training/precision", "fp4", fp4->origin);
     else if (fp8 != nullptr)

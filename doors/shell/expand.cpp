@@ -282,7 +282,9 @@ private:
             case '+': return there ? word() : one({});
             case '?': return value;
             case '%':
-            case '#': return cut(value, rest, line);
+            case '#':
+                if (colon || is_empty(value)) return value;
+                return cut(value, rest, line);
             default: return is_empty(value) ? value : unset(some_expression, line);
         }
     }

@@ -27,8 +27,14 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// "gpu:a100:8" and "8" both end with the number; anything else says none.
+/// "gpu:a100:8", "gpu:8,nvme:1" and "8" say 8; anything else none.
 std::string number_of(std::string_view value) {
+    if (const std::size_t gpus = value.find("gpu:"); gpus != value.npos) {
+        value = value.substr(gpus);
+        value = value.substr(0, value.find(','));
+    } else if (value.find(':') != value.npos) {
+        return "";  // of something else
+    }
     std::size_t end = 0;
     while (end < value.size() && std::isspace(static_cast<unsigned char>(value[end])) == 0 && value[end] != '#') ++end;
     value = value.substr(0, end);

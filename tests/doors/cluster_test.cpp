@@ -40,6 +40,9 @@ TEST(Cluster, IsCountedBySlurmsLines) {
         EXPECT_EQ(at(read, "/cluster/nodes"), 4) << lines << refusals(read);
         EXPECT_EQ(at(read, "/strategy/data"), 32);
     }
+    const Imported one = started("#SBATCH --nodes=4 --ntasks-per-node=1\nsrun torchrun --nproc_per_node gpu",
+                                 on("dgx-h100"));
+    EXPECT_NE(at(one, "/strategy/data"), 4) << "a task starts all GPUs of its node";
     const Imported alone = started("#SBATCH --nodes=4\ntorchrun --nproc_per_node 8", on("dgx-h100"));
     EXPECT_NE(at(alone, "/cluster/nodes"), 4) << refusals(alone);
 }

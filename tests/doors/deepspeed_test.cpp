@@ -83,6 +83,11 @@ TEST(DeepSpeed, ReadsStatesInBf16Alone) {
     const Imported half = with(R"("bf16_master_weights_and_grads": true)");
     EXPECT_EQ(at(half, "/training/master_weights"), nullptr);
     EXPECT_TRUE(says(half, Verdict::not_modelled, "bf16_master_weights_and_grads"));
+    const Imported off = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+        "fp16": {"enabled": true}, "bf16": {"enabled": false, "bf16_master_weights_and_grads": true,
+        "bf16_optimizer_states": true}})",
+                                  on(8), gpt2);
+    EXPECT_EQ(at(off, "/training/master_weights"), nullptr) << refusals(off);
 }
 
 TEST(DeepSpeed, RefusesBothHalves) {

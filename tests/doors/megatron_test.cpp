@@ -55,8 +55,9 @@ TEST(Megatron, NotesWeightGradientsThatAreNotInFp8) {
 }
 
 TEST(Megatron, RefusesTwoPrecisionsAtOnce) {
-    EXPECT_TRUE(says(with("--bf16 --fp16"), Verdict::refused, "given beside bf16"));
-    EXPECT_TRUE(says(with("--bf16 --fp8-format hybrid --fp4-format e2m1"), Verdict::refused, "given beside fp8"));
+    EXPECT_TRUE(says(with("--bf16 --fp16"), Verdict::refused, "given beside --bf16"));
+    const Imported narrow = with("--bf16 --fp8-format hybrid --fp4-format e2m1");
+    EXPECT_TRUE(says(narrow, Verdict::refused, "given beside --fp8-format")) << refusals(narrow);
 }
 
 TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {

@@ -100,11 +100,17 @@ TEST(Shell, TakesSlurmsCountsFromItsLines) {
               "[4][8]");
 }
 
+TEST(Shell, CountsGpusAmongOtherResources) {
+    EXPECT_EQ(launched("#SBATCH --gres=nvme:1,gpu:h100:8,x:2\nrun $SLURM_GPUS_ON_NODE"), "[8]");
+    EXPECT_TRUE(slurm_variables("#SBATCH --gres=nvme:1").empty());
+}
+
 TEST(Shell, CutsWhatAPatternMatches) {
     EXPECT_EQ(launched("A=recompute=full=x\nrun --${A%%=*} ${A#*=} ${A##*=} ${A%=*} ${A%z} ${A#*}"),
               "[--recompute][full=x][x][recompute=full][recompute=full=x][recompute=full=x]");
     EXPECT_EQ(launched("A=runs/llama.sh\nB='*/'\nrun ${A##*/} ${A%.sh} ${A#$B}"), "[llama.sh][runs/llama][llama.sh]");
     EXPECT_EQ(launched("A=(a.x b.x)\nrun ${A[@]%.x}"), "[a][b]");
+    EXPECT_EQ(launched("run ${UNKNOWN%.x}"), launched("run $UNKNOWN")) << "asked for by its own name";
 }
 
 TEST(Shell, EndsWhereAScriptWouldNot) {

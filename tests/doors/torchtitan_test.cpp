@@ -112,16 +112,35 @@ Imported with(const std::string& lines) {
 
 TEST(TorchTitan, ReadsWhatProductsAndStatesAreIn) {
     for (const char* converter : {"quantize.linear.mx", "mx"}) {
-        const Imported job = with(std::string("converters = [\"") + converter + "\"]");
+        const Imported job = with(std::string("converters = [\"") + converter + "\"]\n[" + converter +
+                                  "]\nrecipe_name = \"mxfp8_cublas\"");
         EXPECT_EQ(at(job, "/training/precision"), "fp8") << refusals(job);
         EXPECT_EQ(at(job, "/training/fp8_recipe"), "mxfp8");
         EXPECT_EQ(at(job, "/training/software"), "pytorch");
     }
+    EXPECT_TRUE(says(with("converters = [\"quantize.grouped_mm.mx\"]"), Verdict::not_modelled, "grouped_mm.mx"));
+    EXPECT_TRUE(says(with("converters = [\"mx\"]\n[mx]\nrecipe_name = \"mxfp4_cutlass\""), Verdict::refused, "mx"));
     const Imported pure = read(
         "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
         "dtype = \"bfloat16\"\n[optimizer]\nimplementation = \"for-loop\"\n");
     EXPECT_EQ(at(pure, "/training/master_weights"), false) << refusals(pure);
     EXPECT_EQ(at(pure, "/training/fused_optimizer"), false);
+}
+
+TEST(TorchTitan, ReadsHowManyMicroBatchesThereAre) {
+    const std::string number = "[experimental]\npipeline_parallel_microbatches = ";
+    EXPECT_EQ(at(pipelined(number + "8"), "/training/micro_batch_size"), 2);
+    EXPECT_TRUE(says(pipelined(number + "3"), Verdict::refused, "3 micro-batches do not divide 16"));
+}
+
+TEST(TorchTitan, ReadsWhetherExpertsAreWhole) {
+    const auto experts = [](const std::string& more) {
+        return with("[parallelism]\ntensor_parallel_degree = 2\nexpert_parallel_degree = 4\n" + more);
+    };
+    EXPECT_EQ(at(experts(""), "/strategy/expert_tensor"), 1);
+    EXPECT_EQ(at(experts("expert_tensor_parallel_degree = 1"), "/strategy/expert_tensor"), 1);
+    EXPECT_EQ(at(experts("expert_tensor_parallel_degree = 2"), "/strategy/expert_tensor"), nullptr);
+    EXPECT_TRUE(says(experts("expert_tensor_parallel_degree = 4"), Verdict::refused, "experts are whole"));
 }
 
 TEST(TorchTitan, KnowsWhatItDoesWhereNothingIsSaid) {

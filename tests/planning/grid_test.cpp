@@ -46,6 +46,15 @@ TEST(Grid, GpusAreASizeOfTheClusterThatDataRanksFill) {
     EXPECT_EQ(grid_of({"gpus=64"}, {{"strategy.data", "2"}}).scenario(0).plan.strategy.data, 2U);
 }
 
+TEST(Grid, GpusOfOtherNodesAreAmongThem) {
+    const std::vector<scenarios::Override> mixed{{"cluster.preset", "dgx-a100"},
+                                                 {"cluster.more_nodes", R"(["2 x H100"])"}};
+    const scenarios::Scenario scenario = grid_of({"gpus=32"}, mixed).scenario(0);
+    EXPECT_EQ(scenario.gpus, 32U);
+    EXPECT_EQ(scenario.cluster.nodes, 2U) << "and two of the others";
+    EXPECT_THROW((void)grid_of({"gpus=16"}, mixed).scenario(0), Error);
+}
+
 TEST(Grid, DataRanksFollowSizesThatAreVaried) {
     EXPECT_EQ(grid_of({"strategy.tensor=1,2,4"}).scenario(2).plan.strategy.data, 8U);
     EXPECT_EQ(grid_of({"cluster.nodes=1,2"}).scenario(1).plan.strategy.data, 16U);

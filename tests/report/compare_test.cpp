@@ -65,6 +65,8 @@ TEST(Compare, SaysWhereAnotherPlanWasMeasured) {
     predicted["scenario"] = {{"name", "a"}, {"strategy", {{"tensor", 1}}}, {"training", {{"seq_length", 64}}}};
     measured["scenario"] = predicted["scenario"];
     measured["scenario"]["name"] = "b";
+    measured["scenario"]["cluster"] = {{"nodes", 2}};
+    measured["scenario"]["seed"] = 7;
     EXPECT_TRUE(compare(predicted, "p", measured, "m").differs.empty());
     measured["scenario"]["training"]["seq_length"] = 32;
     const Comparison c = compare(predicted, "p", measured, "m");

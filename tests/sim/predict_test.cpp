@@ -152,6 +152,21 @@ TEST(Predict, AClusterScalesNoBetterThanEvenly) {
         EXPECT_LE(predict(shipped(name), profiles(), {.advice = false}).scale_factor, 1) << name;
 }
 
+/// PyTorch's FSDP sums over groups that share behind each micro-batch; here it is once a step.
+TEST(Predict, GroupsThatShareSayWhenTheyAreSummed) {
+    const auto warns = [](const char* strategy, int sequences) {
+        const Prediction p = quick(small_scenario(fmt::format(
+            R"({{"strategy": {{"tensor": 1, "pipeline": 1, "data": 16, {}}},
+                 "training": {{"global_batch_size": {}}}}})",
+            strategy, sequences)));
+        return std::ranges::any_of(p.warnings, [](const std::string& text) { return text.find("FSDP") != text.npos; });
+    };
+    constexpr const char* shared = R"("sharding": "zero3", "num_distributed_optimizer_instances": 2)";
+    EXPECT_TRUE(warns(shared, 64));
+    EXPECT_FALSE(warns(shared, 16)) << "one micro-batch";
+    EXPECT_FALSE(warns(R"("sharding": "zero3")", 64));
+}
+
 TEST(Predict, APlanThatDoesNotFitSaysWhatWouldHelp) {
     const Prediction p = predict(small_scenario(R"({"model": {"hidden_size": 12288, "num_attention_heads": 96,
         "num_hidden_layers": 24}})"),
