@@ -124,13 +124,8 @@ double further_product_seconds(Software software, double launch_seconds) {
 double further_expert_seconds(Software software, HostProcessor processor, double launch_seconds) {
     const double turn = further_product_seconds(software, launch_seconds);
     if (software != Software::transformer_engine) return turn;
-    constexpr EnumTable<HostProcessor, double> engine{0,
-                                                      xeon_e5.engine,
-                                                      epyc_7742.engine,
-                                                      xeon_8480c.engine,
-                                                      xeon_8570.engine,
-                                                      grace.engine};
-    return turn + python_of_expert * engine[processor] / grace.engine;
+    const auto kernel = [&](HostProcessor of) { return dispatch_seconds(software, of, launches[of]); };
+    return turn + python_of_expert * kernel(processor) / kernel(HostProcessor::grace);
 }
 
 }  // namespace orrery::hardware

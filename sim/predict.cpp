@@ -272,17 +272,15 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
     const std::shared_ptr<Site> site =
         options.session != nullptr ? options.session->site(scenario, store) : make_site(scenario, store);
-    ReplicasAlone alone(*site);
     std::future<double> beside;
     if (options.scale_factor)
-        beside = std::async(std::launch::async, [&] { return alone.sequences_per_second(scenario.plan); });
+        beside =
+            std::async(std::launch::async, [&] { return ReplicasAlone(*site).sequences_per_second(scenario.plan); });
     Described d = run_and_describe(scenario, *site, options);
     const double seconds = d.step.step_time_s;
     Scale grown;
-    if (beside.valid()) {
-        beside.get();  // known from here on
-        grown = {alone.scale_factor(scenario.plan, seconds), ReplicasAlone::gpus(scenario.plan)};
-    }
+    if (beside.valid())
+        grown = {ReplicasAlone::scale_factor(scenario.plan, seconds, beside.get()), ReplicasAlone::gpus(scenario.plan)};
     const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
     auto window = replica_window(scenario, *site);
     append(d.warnings, window_doubts(window.get(), d.step));

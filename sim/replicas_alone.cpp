@@ -31,11 +31,12 @@ std::uint32_t ReplicasAlone::gpus(const strategies::Plan& plan) {
     return plan.ranks() / plan.strategy.data * plan.expert_extent();
 }
 
-double ReplicasAlone::alone(const strategies::Plan& plan, std::uint32_t block, bool linear) const {
+double ReplicasAlone::alone(const strategies::Plan& plan, std::uint32_t block,
+                            const strategies::RankPlacement& placement) const {
     const std::uint32_t least = plan.expert_extent();
     strategies::Plan replica = strategies::replicas(plan, block * least, least);
     replica.strategy.optimizer_instances = 1;
-    if (!linear) replica.placement = strategies::RankPlacement(gpus_of_blocks(plan)[block]);
+    replica.placement = placement;
     const auto ran = run_plan(replica, site_.cluster, site_.profiles, {.foldings = &site_.foldings});
     return least * strategies::mean_share(replica) / ran->seconds();
 }
@@ -44,7 +45,7 @@ double ReplicasAlone::sequences_per_second(const strategies::Plan& plan) {
     const std::uint32_t blocks = plan.strategy.data / plan.expert_extent();
     if (blocks == 1) return 0;
     if (of_one_kind(site_.cluster)) {
-        if (known_.empty()) known_[{}] = alone(plan, 0, true);
+        if (known_.empty()) known_[{}] = alone(plan, 0, {});
         return blocks * known_.begin()->second;
     }
     double all = 0;
@@ -53,16 +54,15 @@ double ReplicasAlone::sequences_per_second(const strategies::Plan& plan) {
         Way way;
         for (const std::uint32_t gpu : gpus) way.push_back(site_.cluster.gpu_of(gpu).name);
         const auto [found, is_new] = known_.emplace(way, 0);
-        if (is_new) found->second = alone(plan, block, false);
+        if (is_new) found->second = alone(plan, block, strategies::RankPlacement(gpus));
         all += found->second;
         ++block;
     }
     return all;
 }
 
-double ReplicasAlone::scale_factor(const strategies::Plan& plan, double step_time_s) {
-    const double all = sequences_per_second(plan);
-    return all > 0 ? plan.training.global_batch / step_time_s / all : 1;
+double ReplicasAlone::scale_factor(const strategies::Plan& plan, double step_time_s, double alone) {
+    return alone > 0 ? plan.training.global_batch / step_time_s / alone : 1;
 }
 
 }  // namespace orrery::sim

@@ -19,18 +19,21 @@ public:
     /// site must outlive it.
     explicit ReplicasAlone(Site& site) : site_(site) {}
 
-    /// T_n / (n T_1): sequences per second of a plan whose step takes so long, over those of all its replicas alone. 1
-    /// for a plan of one. A way through kinds that was not met before costs a simulation.
-    double scale_factor(const strategies::Plan& plan, double step_time_s);
-    /// The same before the step is known: sequences per second of all replicas alone; 0 where there is one.
+    /// Of all replicas of a plan alone; 0 where there is one. A way through kinds that was not met before costs a
+    /// simulation.
     double sequences_per_second(const strategies::Plan& plan);
+    /// T_n / (n T_1): sequences per second of a plan whose step takes so long, over those of all its replicas alone, as
+    /// above. 1 for a plan of one.
+    static double scale_factor(const strategies::Plan& plan, double step_time_s, double alone);
     /// GPUs of one.
     static std::uint32_t gpus(const strategies::Plan& plan);
 
 private:
     using Way = std::vector<std::string>;  ///< the GPU of each rank; empty where all are of one kind
 
-    [[nodiscard]] double alone(const strategies::Plan& plan, std::uint32_t block, bool linear) const;
+    /// placement: of the block's ranks.
+    [[nodiscard]] double alone(const strategies::Plan& plan, std::uint32_t block,
+                               const strategies::RankPlacement& placement) const;
 
     Site& site_;
     std::map<Way, double> known_;  ///< sequences per second of a block

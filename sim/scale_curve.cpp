@@ -21,7 +21,8 @@ std::vector<ScalePoint> scale_curve(const scenarios::Scenario& scenario, const P
         strategies::Plan fewer = strategies::first_replicas(plan, data);
         fewer.strategy.optimizer_instances = std::gcd(plan.strategy.optimizer_instances, data / least);
         const double seconds = run_plan(fewer, site->cluster, site->profiles)->seconds();
-        curve.push_back({per_data * data, seconds, alone.scale_factor(fewer, seconds)});
+        const double scale = ReplicasAlone::scale_factor(fewer, seconds, alone.sequences_per_second(fewer));
+        curve.push_back({per_data * data, seconds, scale});
     }
     curve.push_back({prediction.gpus, prediction.step_time_s, prediction.scale_factor});
     return curve;

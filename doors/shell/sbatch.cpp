@@ -35,9 +35,7 @@ std::string number_of(std::string_view value) {
     } else if (value.find(':') != value.npos) {
         return "";  // of something else
     }
-    std::size_t end = 0;
-    while (end < value.size() && std::isspace(static_cast<unsigned char>(value[end])) == 0 && value[end] != '#') ++end;
-    value = value.substr(0, end);
+    value = value.substr(0, value.find('#'));
     if (const std::size_t colon = value.rfind(':'); colon != value.npos) value = value.substr(colon + 1);
     for (const unsigned char c : value)
         if (std::isdigit(c) == 0) return "";
