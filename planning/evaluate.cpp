@@ -1,5 +1,6 @@
 #include "planning/evaluate.hpp"
 
+#include "reliability/goodput.hpp"
 #include "sim/bottleneck.hpp"
 #include "sim/predict.hpp"
 
@@ -34,7 +35,7 @@ Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& p
                     .mfu = p.mfu,
                     .hfu = p.hfu,
                     .scale_factor = p.scale_factor,
-                    .training_time_s = p.training_time_s,
+                    .training_time_s = p.whole_run ? p.whole_run->seconds() : p.training_time_s,
                     .fits = p.fits,
                     .bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s)};
     const std::size_t stage = p.fullest_stage();

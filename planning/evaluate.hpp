@@ -23,8 +23,9 @@ struct Outcome {
     double tokens_per_s = 0;
     double flops_per_gpu = 0;  ///< FLOP/s of the model, no recomputation counted
     double mfu = 0, hfu = 0;
-    double scale_factor = 0;                             ///< 0: not asked
-    double training_time_s = 0;                          ///< for outputs.token_budget; 0: not asked
+    double scale_factor = 0;  ///< 0: not asked
+    /// For outputs.token_budget, with failures, checkpoints and input where the scenario asks for these; 0: not asked.
+    double training_time_s = 0;
     std::uint64_t memory_peak = 0, memory_capacity = 0;  ///< bytes, of the stage with the least left
     bool fits = true;
     std::string bottleneck;

@@ -75,7 +75,10 @@ Bill bill(const Costs& costs, const hardware::Power& watts, double gpus, double 
     all.gpu_hours = gpus * seconds / 3600;
     all.mwh = {all.gpu_hours * kilowatts.low / 1e3, all.gpu_hours * kilowatts.high / 1e3};
     all.co2_tonnes = {all.mwh.low * costs.co2_per_kwh, all.mwh.high * costs.co2_per_kwh};
-    if (costs.gpu_hour > 0 || costs.purchase > 0)
+    if (costs.kwh > 0 && gpu == 0)
+        throw Error("", "/costs/price_per_kwh", "given, but what this GPU draws is not known",
+                    "state costs.gpu_watts, or leave it out");
+    if (costs.stated())
         all.money = {all.gpu_hours * price(costs, kilowatts.low), all.gpu_hours * price(costs, kilowatts.high)};
     return all;
 }

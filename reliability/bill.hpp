@@ -25,6 +25,8 @@ struct Costs {
     double gpu_watts = 0;                              ///< mean draw; 0: hardware/power.hpp
     double host_watts = 0;                             ///< the node's other parts, over its GPUs
 
+    /// Whether money can be counted.
+    [[nodiscard]] bool stated() const { return gpu_hour > 0 || purchase > 0; }
     bool operator==(const Costs&) const = default;
 };
 std::span<const documents::Field<Costs>> costs_fields();
@@ -43,8 +45,8 @@ struct Bill {
     Range co2_tonnes;
     std::optional<Range> money;  ///< where prices are stated
 };
-/// gpus: that are held, spares too, for so many seconds. gpu: its name. mean_tdp: of GPUs of several kinds use one
-/// each.
+/// gpus: that are held, spares too, for so many seconds. Throws Error (pointer below "/costs") where energy has a price
+/// and what a GPU draws is not known.
 Bill bill(const Costs& costs, const hardware::Power& watts, double gpus, double seconds);
 
 }  // namespace orrery::reliability

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "reliability/goodput.hpp"
+#include "reliability/shrinking.hpp"
 
 namespace orrery::reliability {
 
@@ -12,18 +13,6 @@ double all_busy(std::uint32_t servers, double load) {
     double blocked = 1;
     for (std::uint32_t n = 1; n <= servers; ++n) blocked = load * blocked / (n + load * blocked);
     return blocked;
-}
-
-/// Mean share of the replicas that are missing: as many nodes are in repair as a Poisson variable of mean `load` says.
-double missing_share(const TrainingRun& run, double load) {
-    double probability = std::exp(-load), missing = 0;
-    const double most = load + 12 * std::sqrt(load) + 12;
-    for (double n = 1; n < most; ++n) {
-        probability *= load / n;
-        const double short_of = std::max(0.0, n - run.spare_nodes) * run.per_node;
-        missing += probability * std::min(short_of, run.replicas - 1.0);
-    }
-    return missing / run.replicas;
 }
 
 /// Seconds until a job that fails at `rate` has run for `span` without a failure in between, when each failure costs
@@ -103,25 +92,6 @@ private:
     double mean_cycle_;    ///< seconds, with other failures alone
 };
 
-/// `seconds` with all replicas there, and longer without some: no node is in repair when the run begins, and as many as
-/// later only when it has run for as long as a repair takes.
-double shrunk(const TrainingRun& run, double seconds, double broken) {
-    constexpr int parts = 64, most_rounds = 200;
-    const double later = missing_share(run, broken * run.repair);
-    double total = seconds;
-    for (int round = 0; round < most_rounds; ++round) {
-        const double fill = std::min(total, run.repair);
-        double sum = 0;
-        for (int part = 0; part < parts; ++part)
-            sum += missing_share(run, broken * fill * (part + 0.5) / parts) / parts;
-        const double mean = (fill * sum + (total - fill) * later) / total;
-        const double next = seconds / (1 - mean);
-        if (next <= total * (1 + 1e-9)) return next;
-        total = next;
-    }
-    return total;
-}
-
 }  // namespace
 
 double expected_seconds(const TrainingRun& run) {
@@ -130,7 +100,7 @@ double expected_seconds(const TrainingRun& run) {
     const double broken = run.failures_per_s * run.broken_share;
     const double seconds = run.goes_back() ? TwoKinds(run, of).seconds(run) : one_kind(run, of);
     if (run.spare_nodes == Failures::as_needed || broken == 0) return seconds;
-    if (run.without_spare == WithoutSpare::shrink) return shrunk(run, seconds, broken);
+    if (run.without_spare == WithoutSpare::shrink) return shrunk_seconds(run, seconds, broken);
     return seconds / (1 - all_busy(run.spare_nodes + 1, broken * run.repair));
 }
 

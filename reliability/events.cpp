@@ -63,12 +63,12 @@ private:
 
     /// Steps and checkpoints until something ends them.
     End work() {
-        const double running = run_.replicas - nodes_.missing_replicas(), pace = running / run_.replicas;
+        const double running = run_.replicas - nodes_.missing_replicas(), pace = run_.pace(running);
         const double stretch = run_.paced_step / run_.step / pace;  // wall clock of a second of work
         const double cycle = interval_ * stretch + run_.stall;
         const double checkpoints = std::ceil(left_ / interval_ * (1 - 1e-12));
         const double end = left_ * stretch + (checkpoints - 1) * run_.stall + run_.write;
-        const double fails = next_failure(pace);
+        const double fails = next_failure(running / run_.replicas);
         const double grows = pace < 1 ? std::max(0.0, nodes_.when(running + 1) - now_) : infinity;
         const double lasted = std::min({end, fails, grows});
         now_ += lasted;

@@ -31,6 +31,15 @@ void require_end(const TrainingRun& run, double expected) {
                                    ? fmt::format(", {} to the next on the shared file system",
                                                  format_seconds(std::min(run.work, cycle * run.shared_every)))
                                    : "";
+    TrainingRun replaced = run;
+    replaced.spare_nodes = Failures::as_needed;
+    if (expected_seconds(replaced) < hopeless * expected_seconds(sound) / 2)
+        throw NeverEnds(
+            "", "/reliability",
+            fmt::format("the training would practically never end: a node breaks every {}, its repair takes "
+                        "{}, and there are {} spare ones",
+                        format_seconds(run.mtbf() / run.broken_share), format_seconds(run.repair), run.spare_nodes),
+            "more reliability.spare_nodes, or a shorter repair");
     throw NeverEnds(
         "", "/reliability",
         fmt::format("the training would practically never end: the job fails every {}, and needs {} to find "

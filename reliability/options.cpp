@@ -101,6 +101,10 @@ void check(const Options& options) {
     if (failures.per_1000_node_days >= 0 && failures.node_mtbf_s > 0)
         throw Error("", "/reliability/node_mtbf", "given beside failures_per_1000_node_days",
                     "keep one of failures_per_1000_node_days and node_mtbf");
+    const Checkpoint& how = options.checkpoint;
+    if (how.tier == Tier::shared && how.shared_every > 1)
+        throw Error("", "/checkpoint/shared_every", "means nothing where every checkpoint goes to the shared tier",
+                    "state another checkpoint.tier, or leave it out");
     const bool finite = failures.spare_nodes != Failures::as_needed;
     if (finite && failures.repair_s == 0)
         throw Error("", "/reliability/spare_nodes", "says not when a broken node works again",

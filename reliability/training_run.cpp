@@ -168,6 +168,7 @@ TrainingRun training_run(const Job& job, const Options& options) {
     run.replicas = job.replicas;
     run.per_node = job.per_node;
     run.nodes = job.nodes;
+    run.micro_batches = job.micro_batches;
     run.checkpoint_bytes = prices.bytes();
     run.write = prices.write(how.tier);
     run.read = prices.read(how.tier);

@@ -1,6 +1,7 @@
 // A whole training as far as its goodput goes: how much work there is, how often it fails, what checkpoints cost.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Job {
     std::uint32_t gpus = 0;              ///< ranks
     std::uint32_t replicas = 1;          ///< data-parallel ones
     std::uint32_t per_node = 1;          ///< replicas that a lost node takes with it at most
+    std::uint32_t micro_batches = 0;     ///< of a step on each replica; 0: work divides as one likes
     double parameters = 0;               ///< of the model
     double saved_bytes[2] = {};          ///< of the whole checkpoint, by Saved
     double resident_bytes = 0;           ///< of weights and states, of the GPU that holds the most
@@ -46,11 +48,19 @@ struct TrainingRun {
     double repair = 0;
     WithoutSpare without_spare = WithoutSpare::wait;
     std::uint32_t replicas = 1, per_node = 1, nodes = 1;
+    std::uint32_t micro_batches = 0;
 
     double checkpoint_bytes = 0;
     bool optimal_interval = false;  ///< not given
     /// Whether broken nodes take checkpoints along, so that the job goes back to the shared file system.
     [[nodiscard]] bool goes_back() const { return !outlives_node && failures_per_s * broken_share > 0; }
+    /// Of the job with so many replicas running, over that with all: what a step takes the longer, its micro-batches
+    /// are dealt to those that are there, whole ones.
+    [[nodiscard]] double pace(double running) const {
+        if (micro_batches == 0 || running == 0) return running / replicas;
+        const double each = micro_batches;
+        return each / std::ceil(each * replicas / running);
+    }
     /// Of the job, seconds; infinite without failures.
     [[nodiscard]] double mtbf() const { return 1 / failures_per_s; }
     /// Productive seconds of one interval, slowed by the input.

@@ -36,6 +36,12 @@ std::string plan_text(const Question& question, const Answer& answer, std::size_
                        size("pipeline", "pipeline_model_parallel_size"), option.facts.job.replicas);
 }
 
+/// "16 of 160" where the candidate has more than its plan takes, and they are paid.
+std::string gpus_text(const Option& option) {
+    const std::uint32_t used = option.facts.job.gpus, all = option.facts.cluster_gpus;
+    return all > used && option.held >= all ? fmt::format("{} of {}", used, all) : fmt::format("{}", used);
+}
+
 std::string asked(const Question& question) {
     std::string text = fmt::format("{} tokens", format_count(question.tokens));
     if (question.deadline_s > 0) text += fmt::format(" in {}", format_seconds(question.deadline_s));
@@ -70,7 +76,7 @@ Table candidates_table(const Question& question, const Answer& answer) {
         }
         const Option& best = *each.best;
         std::vector<std::string> cells{each.name,
-                                       fmt::format("{}", best.facts.job.gpus),
+                                       gpus_text(best),
                                        plan_text(question, answer, i, best),
                                        fmt::format("{:.1f}%", 100 * best.facts.mfu),
                                        between(best.days),
@@ -104,6 +110,7 @@ Json pair(const Range& range) { return {range.low, range.high}; }
 Json option_json(const Option& best) {
     const reliability::TrainingRun& run = best.forecast.run;
     return {{"gpus", best.facts.job.gpus},
+            {"gpus_held", best.held},
             {"step_time_s", best.facts.job.step_s},
             {"mfu", best.facts.mfu},
             {"fits", best.facts.fits},
@@ -116,8 +123,8 @@ Json option_json(const Option& best) {
             {"days", pair(best.days)},
             {"gpu_hours", pair(best.gpu_hours)},
             {"money", best.money ? pair(*best.money) : Json()},
-            {"mwh", pair(best.mwh)},
-            {"co2_tonnes", pair(best.co2_tonnes)}};
+            {"mwh", best.mwh.high > 0 ? pair(best.mwh) : Json()},
+            {"co2_tonnes", best.co2_tonnes.high > 0 ? pair(best.co2_tonnes) : Json()}};
 }
 
 }  // namespace

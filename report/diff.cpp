@@ -40,6 +40,11 @@ std::vector<ChangedNumber> changed_numbers(const Side& a, const Side& b) {
     add("MFU", "/mfu", Unit::share);
     add("scale factor", "/scale_factor", Unit::share);
     add("the token budget", "/training_time_s", Unit::seconds);
+    add("the whole run", "/whole_run/wall_clock_s", Unit::seconds);
+    add("goodput", "/whole_run/goodput", Unit::share);
+    add("failures", "/whole_run/failures", Unit::rate);
+    add("GPU-hours", "/whole_run/gpu_hours", Unit::rate);
+    add("MWh at least", "/whole_run/mwh/0", Unit::rate);
     list.push_back({"peak memory", Unit::bytes, peak(a), peak(b)});
     return list;
 }

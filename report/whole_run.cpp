@@ -36,6 +36,9 @@ constexpr std::array causes{
     Cause{"fewer replicas", "shrunk", &Times::shrunk},
 };
 
+/// null where it is not known what a GPU draws.
+Json known(const reliability::Range& range) { return range.high > 0 ? Json{range.low, range.high} : Json(); }
+
 std::string failures_line(const Forecast& all) {
     const TrainingRun& run = all.run;
     if (run.failures_per_s == 0) return "failures    none\n";
@@ -117,8 +120,8 @@ Json whole_run_json(const sim::Step& p, const Forecast& all) {
             {"time_s", std::move(by_cause)},
             {"failures", all.failures},
             {"gpu_hours", bill.gpu_hours},
-            {"mwh", {bill.mwh.low, bill.mwh.high}},
-            {"co2_tonnes", {bill.co2_tonnes.low, bill.co2_tonnes.high}},
+            {"mwh", known(bill.mwh)},
+            {"co2_tonnes", known(bill.co2_tonnes)},
             {"mtbf_s", run.failures_per_s > 0 ? Json(run.mtbf()) : Json()},
             {"checkpoint",
              {{"bytes", run.checkpoint_bytes},

@@ -160,6 +160,13 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
     std::ranges::move(more, std::back_inserter(list));
 }
 
+std::shared_ptr<const reliability::Forecast> whole_run(const scenarios::Scenario& scenario,
+                                                       const reliability::Job& job) {
+    auto forecast = reliability::forecast(reliability::training_run(job, *scenario.whole_run), scenario.seed);
+    forecast.job = job;
+    return std::make_shared<const reliability::Forecast>(std::move(forecast));
+}
+
 /// Of a pipeline without flushes whose window was written out for its trace, ends and all: a long one, of which all but
 /// the trace is said; else nothing.
 std::unique_ptr<RanStep> without_ends(const RanStep& ran, const scenarios::Scenario& scenario, Site& site,
@@ -202,15 +209,11 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     append(d.warnings, allocator_doubts(memory));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));
-    append(d.warnings, doubts(scenario.plan));
     append(d.warnings, idle_kinds(kinds, seconds));
     std::vector<Breakdown> stages = of_stages(ran, of_classes);
 
     if (scenario.whole_run) {
-        const reliability::Job job = job_of(scenario, cluster, profiles, ran.program, mean_seconds);
-        auto forecast = reliability::forecast(reliability::training_run(job, *scenario.whole_run), scenario.seed);
-        forecast.job = job;
-        d.whole_run = std::make_shared<const reliability::Forecast>(std::move(forecast));
+        d.whole_run = whole_run(scenario, job_of(scenario, cluster, profiles, ran.program, mean_seconds));
     }
 
     Recording recording;
@@ -284,6 +287,11 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
     auto window = replica_window(scenario, *site);
     append(d.warnings, window_doubts(window.get(), d.step));
+    if (window && d.whole_run) {  // its replicas keep step otherwise
+        reliability::Job job = d.whole_run->job;
+        job.step_s = scenario.plan.examples() / window->tokens_per_s();
+        d.whole_run = whole_run(scenario, job);
+    }
     std::string most;
     std::vector<std::string> better;
     if (options.advice) {

@@ -89,7 +89,7 @@ private:
 
 /// Inputs that a tornado turns.
 struct Turned {
-    double price = 1, mtbf = 1, step = 1;
+    double price = 1, mtbf = 1, step = 1, loaders = 1;
 };
 
 /// The same options with nodes that fail this many times as rarely.
@@ -116,26 +116,32 @@ struct Outcome {
     reliability::Bill bill;
 };
 
-/// GPUs that are held: spare nodes that the question states, too.
-double held(const Job& job, const reliability::Failures& failures) {
-    const bool stated = failures.spare_nodes != reliability::Failures::as_needed;
-    return job.gpus * (1 + (stated ? static_cast<double>(failures.spare_nodes) / job.nodes : 0));
+/// GPUs that are held: all of the cluster where the candidate says how many nodes it has, else the plan's; and spare
+/// nodes that the question states.
+double held(const Candidate& candidate, const Facts& facts) {
+    const reliability::Failures& failures = candidate.options.failures;
+    const json& cluster = candidate.scenario.at("cluster");
+    const bool whole = cluster.is_object() && cluster.contains("nodes");
+    const double gpus = whole ? std::max(facts.cluster_gpus, facts.job.gpus) : facts.job.gpus;
+    if (failures.spare_nodes == reliability::Failures::as_needed) return gpus;
+    return gpus + facts.job.gpus * (static_cast<double>(failures.spare_nodes) / facts.job.nodes);
 }
 
 Outcome run(const Question& question, const Candidate& candidate, const Facts& facts, const Turned& turned = {}) {
     Job job = facts.job;
     job.step_s *= turned.step;
-    const reliability::Options options =
+    reliability::Options options =
         turned.mtbf == 1 ? candidate.options : with_mtbf(candidate.options, job, turned.mtbf);
+    options.storage.tokens_per_s_per_node *= turned.loaders;
     Outcome outcome;
     outcome.forecast = reliability::forecast(reliability::training_run(job, options), question.seed);
-    outcome.bill = reliability::bill(with_price(candidate.costs, turned.price), facts.watts,
-                                     held(job, options.failures), outcome.forecast.seconds());
+    outcome.bill = reliability::bill(with_price(candidate.costs, turned.price), facts.watts, held(candidate, facts),
+                                     outcome.forecast.seconds());
     return outcome;
 }
 
 Option price(const Question& question, const Candidate& candidate, std::size_t plan, const Facts& facts) {
-    Option option{.plan = plan, .facts = facts};
+    Option option{.plan = plan, .facts = facts, .held = held(candidate, facts)};
     const Outcome usual = run(question, candidate, facts);
     option.forecast = usual.forecast;
     option.bill = usual.bill;
@@ -149,9 +155,8 @@ Option price(const Question& question, const Candidate& candidate, std::size_t p
     };
     const double low = at(1 - question.step_error, &Forecast::seconds_p10);
     const double high = at(1 + question.step_error, &Forecast::seconds_p90);
-    const double gpus = held(facts.job, candidate.options.failures);
-    const reliability::Bill least = reliability::bill(candidate.costs, facts.watts, gpus, low);
-    const reliability::Bill most = reliability::bill(candidate.costs, facts.watts, gpus, high);
+    const reliability::Bill least = reliability::bill(candidate.costs, facts.watts, option.held, low);
+    const reliability::Bill most = reliability::bill(candidate.costs, facts.watts, option.held, high);
     option.days = {low / day, high / day};
     option.gpu_hours = {least.gpu_hours, most.gpu_hours};
     option.mwh = {least.mwh.low, most.mwh.high};
@@ -175,12 +180,28 @@ bool meets(const Question& question, const Option& option) {
     return option.facts.fits && in_time(question, option) && affordable(question, option);
 }
 
-/// Whether a is the better answer: what meets all before what does not, then the cheaper, then the quicker.
+/// Whether a is the better answer: what meets all before what does not, then the cheaper where all have prices, then
+/// the quicker.
 bool better(const Question& question, const Option& a, const Option& b) {
     if (a.facts.fits != b.facts.fits) return a.facts.fits;
     if (meets(question, a) != meets(question, b)) return meets(question, a);
-    if (a.bill.money && b.bill.money && money(a) != money(b)) return money(a) < money(b);
+    if (question.by_money() && money(a) != money(b)) return money(a) < money(b);
     return a.forecast.seconds() < b.forecast.seconds();
+}
+
+/// What else than steps takes a tenth of the wall clock, and more of it than the network; "" where nothing does.
+std::string largest_loss(const Option& option) {
+    const reliability::Times& mean = option.forecast.mean;
+    struct Loss {
+        const char* name;
+        double seconds;
+    };
+    const std::array losses{Loss{"data loaders", mean.input}, Loss{"checkpoints", mean.checkpoints},
+                            Loss{"failures", mean.lost + mean.detection + mean.restart},
+                            Loss{"repairs", mean.waiting + mean.shrunk}};
+    const Loss& largest = *std::ranges::max_element(losses, {}, &Loss::seconds);
+    if (largest.seconds < 0.1 * mean.total() || largest.seconds < option.facts.network_share * mean.work) return "";
+    return fmt::format("{}: {:.0f}% of the time", largest.name, 100 * largest.seconds / mean.total());
 }
 
 std::string binds(const Question& question, const Candidate& candidate, const Option& option) {
@@ -191,6 +212,7 @@ std::string binds(const Question& question, const Candidate& candidate, const Op
     if (!affordable(question, option))
         return fmt::format("budget: {} {} too much", format_count(money(option) - question.budget),
                            candidate.costs.currency);
+    if (const std::string loss = largest_loss(option); !loss.empty()) return loss;
     if (facts.network_share >= 0.1) return fmt::format("network: {:.0f}% of a step", 100 * facts.network_share);
     return facts.bottleneck.empty() ? "computing" : facts.bottleneck;
 }
@@ -248,6 +270,7 @@ void tornado(const Question& question, const Candidate& candidate, Predictions& 
     if (best.forecast.run.failures_per_s > 0) swings.turn("MTBF of nodes x 1/2 to x 2", {.mtbf = 0.5}, {.mtbf = 2});
     swings.turn(fmt::format("step time x {:g} to x {:g}", 1 - error, 1 + error), {.step = 1 - error},
                 {.step = 1 + error});
+    if (best.forecast.mean.input > 0) swings.turn("data loaders x 1/2 to x 2", {.loaders = 0.5}, {.loaders = 2});
     if (best.facts.job.nodes > 1) {
         try {
             const auto slowed = [&](double factor) {
@@ -301,7 +324,9 @@ Plan searched(const Question& question, const Candidate& candidate, FactsFile& k
     return plan;
 }
 
-CandidateAnswer answer_of(const Question& question, const Candidate& candidate, Predictions& predictions) {
+/// unfit: what model and training are with which some plan and cluster cannot be; wrong where that is so of all.
+CandidateAnswer answer_of(const Question& question, const Candidate& candidate, Predictions& predictions,
+                          std::vector<Error>& unfit) {
     CandidateAnswer answer{.name = candidate.name, .binds = "no plan is possible"};
     for (std::size_t plan = 0; plan < candidate.plans.size(); ++plan) {
         try {
@@ -312,11 +337,15 @@ CandidateAnswer answer_of(const Question& question, const Candidate& candidate, 
             answer.binds = "failures: no end";
             answer.refused.push_back(fmt::format("{}: {}", candidate.plans[plan].pointer, error.message()));
         } catch (const Error& error) {
-            const bool of_plan = error.pointer().starts_with(candidate.plans[plan].pointer);
             const Error placed =
                 error.file().empty() ? in_question(error, question, candidate, candidate.plans[plan]) : error;
-            if (candidate.plans.size() == 1 || !of_plan) throw placed;
-            answer.refused.push_back(fmt::format("{}: {}", error.pointer(), error.message()));
+            const std::string& of = candidate.plans[plan].pointer;
+            const bool of_plan = placed.pointer().starts_with(of) && candidate.plans.size() > 1;
+            const bool of_both = placed.pointer().starts_with("/training") || placed.pointer().starts_with("/model");
+            if (placed.file() != question.file || !(of_plan || of_both)) throw placed;
+            if (of_both) unfit.push_back(placed);
+            answer.refused.push_back(of_plan ? fmt::format("{}: {}", placed.pointer(), placed.message())
+                                             : fmt::format("{}, {}: {}", of, placed.pointer(), placed.message()));
         }
     }
     if (!answer.best) return answer;
@@ -350,14 +379,17 @@ bool found_plan(const Question& question, Candidate& candidate, FactsFile& known
 Answer answer(const Question& question, FactsFile& known, const ProgressCallback& progress) {
     Predictions predictions(question, known, progress);
     Answer all;
+    std::vector<Error> unfit;
     for (const Candidate& named : question.candidates) {
         Candidate candidate = named;
         CandidateAnswer none{.name = named.name};
         all.candidates.push_back(found_plan(question, candidate, known, predictions.profiles(), none)
-                                     ? answer_of(question, candidate, predictions)
+                                     ? answer_of(question, candidate, predictions, unfit)
                                      : none);
         all.plans.push_back(candidate.plans);
     }
+    const bool some = std::ranges::any_of(all.candidates, [](const auto& each) { return each.best.has_value(); });
+    if (!some && !unfit.empty()) throw unfit.front();
     for (std::size_t i = 0; i < all.candidates.size(); ++i) {
         const CandidateAnswer& each = all.candidates[i];
         if (!each.meets) continue;

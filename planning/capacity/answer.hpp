@@ -18,6 +18,7 @@ using reliability::Range;
 struct Option {
     std::size_t plan = 0;  ///< of the candidate
     Facts facts = {};
+    double held = 0;  ///< GPUs that are paid: the candidate's, and its spare nodes'
     reliability::Forecast forecast = {};
     reliability::Bill bill = {};
     /// Quick and lucky to slow and unlucky: the step off by the question's step_error, failures at their tenths; energy
@@ -46,7 +47,7 @@ struct CandidateAnswer {
 struct Answer {
     std::vector<CandidateAnswer> candidates;
     std::vector<std::vector<Plan>> plans;  ///< of each candidate, those that it was asked with
-    std::optional<std::size_t> chosen;     ///< the cheapest that meets all (the quickest where one has no price)
+    std::optional<std::size_t> chosen;     ///< the cheapest that meets all; the quickest where one has no price
     std::size_t predicted = 0, reused = 0;
 };
 

@@ -37,6 +37,7 @@ constexpr Field fields[] = {
     {"gpus", [](Facts& f) -> Place { return &f.job.gpus; }},
     {"replicas", [](Facts& f) -> Place { return &f.job.replicas; }},
     {"per_node", [](Facts& f) -> Place { return &f.job.per_node; }},
+    {"micro_batches", [](Facts& f) -> Place { return &f.job.micro_batches; }},
     {"parameters", [](Facts& f) -> Place { return &f.job.parameters; }},
     {"saved_bytes", [](Facts& f) -> Place { return &f.job.saved_bytes; }},
     {"resident_bytes", [](Facts& f) -> Place { return &f.job.resident_bytes; }},
@@ -48,6 +49,7 @@ constexpr Field fields[] = {
     {"memory", [](Facts& f) -> Place { return &f.job.memory_bytes_per_second; }},
     {"gpu_watts", [](Facts& f) -> Place { return &f.watts.gpu; }},
     {"node_watts", [](Facts& f) -> Place { return &f.watts.node; }},
+    {"cluster_gpus", [](Facts& f) -> Place { return &f.cluster_gpus; }},
     {"fits", [](Facts& f) -> Place { return &f.fits; }},
     {"headroom_bytes", [](Facts& f) -> Place { return &f.headroom_bytes; }},
     {"mfu", [](Facts& f) -> Place { return &f.mfu; }},
@@ -95,6 +97,7 @@ Facts facts_of(const scenarios::Scenario& scenario, calibrate::ProfileStore& pro
     Facts facts;
     facts.job = p.whole_run->job;
     facts.watts = sim::mean_power(p);
+    facts.cluster_gpus = topology::build(scenario.cluster).gpus();
     facts.fits = p.fits;
     facts.mfu = p.mfu;
     facts.bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s);

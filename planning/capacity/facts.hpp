@@ -21,6 +21,7 @@ namespace orrery::capacity {
 struct Facts {
     reliability::Job job;
     hardware::Power watts;  ///< of a GPU, the mean
+    std::uint32_t cluster_gpus = 0;
     bool fits = true;
     double headroom_bytes = 0;  ///< of the fullest GPU; below 0 where it does not fit
     double mfu = 0;

@@ -37,7 +37,8 @@ constexpr std::array question_keys{
     Key{.name = "deadline", .kind = text, .help = "A time, such as \"90 days\", or a date, such as \"2030-06-01\"."},
     Key{.name = "start", .kind = text, .help = "The date from which a deadline that is a date counts; today when "
                                                "absent."},
-    Key{.name = "budget", .kind = number, .min = 1, .max = 1e15, .help = "Money, in the candidates' currency."},
+    Key{.name = "budget", .kind = number, .min = 1, .max = 1e15,
+        .help = "Money, in the candidates' currency. Each needs a price."},
     Key{.name = "step_error", .kind = number, .min = 0, .max = 0.9,
         .help = "How far a predicted step may be off; 0.18 when absent."},
     Key{.name = "seed", .kind = integer, .min = 0, .max = 9007199254740991, .help = "Of failures."},
@@ -46,7 +47,8 @@ constexpr std::array question_keys{
     Key{.name = "candidates", .kind = objects, .required = true, .help = "Clusters that could do it."},
 };
 constexpr std::array candidate_keys{
-    Key{.name = "name", .kind = text, .help = "Of the candidate; its cluster's preset when absent."},
+    Key{.name = "name", .kind = text,
+        .help = "Of the candidate, no other's; its cluster's preset when absent, with its nodes where another has it."},
     Key{.name = "cluster", .kind = object, .required = true, .help = "As in a scenario."},
     Key{.name = "profile", .kind = named_texts, .help = "As in a scenario."},
     Key{.name = "strategy", .kind = object, 
@@ -163,6 +165,41 @@ Candidate read_candidate(const Reader& reader, const json& document, const json&
     return candidate;
 }
 
+/// Two candidates are told apart by their names, and answers by these.
+void name_candidates(const json& document, Question& question) {
+    auto& all = question.candidates;
+    const auto shared = [&](std::size_t i) { return std::ranges::count(all, all[i].name, &Candidate::name) > 1; };
+    std::vector<std::size_t> unnamed;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (!document["candidates"][i].contains("name") && shared(i)) unnamed.push_back(i);
+    for (const std::size_t i : unnamed) {
+        const json& cluster = document["candidates"][i]["cluster"];
+        if (cluster.contains("nodes")) all[i].name = fmt::format("{} x {}", cluster["nodes"].dump(), all[i].name);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (shared(i))
+            throw Error(question.file, all[i].pointer + "/name",
+                        fmt::format("{} names another candidate too", documents::printable(all[i].name)),
+                        "give each a name of its own");
+}
+
+/// Money is compared where there is one currency.
+void check_prices(const Question& question) {
+    const Candidate* first = nullptr;
+    for (const Candidate& each : question.candidates) {
+        if (question.budget > 0 && !each.costs.stated())
+            throw Error(question.file, "/budget", fmt::format("given, but {} has no price", each.name),
+                        fmt::format("state {}/costs/price_per_gpu_hour, or leave the budget out", each.pointer));
+        if (!each.costs.stated()) continue;
+        if (first == nullptr) first = &each;
+        if (each.costs.currency != first->costs.currency)
+            throw Error(question.file, each.pointer + "/costs/currency",
+                        fmt::format("{}, but {} is priced in {}", documents::printable(each.costs.currency),
+                                    first->name, documents::printable(first->costs.currency)),
+                        "state all prices in one currency");
+    }
+}
+
 }  // namespace
 
 std::span<const Section> question_sections() {
@@ -216,6 +253,8 @@ Question read_question(const json& document, const std::filesystem::path& file, 
                     "name at least one: {\"cluster\": {\"preset\": ...}, \"strategy\": {...}}");
     for (std::size_t i = 0; i < candidates.size(); ++i)
         question.candidates.push_back(read_candidate(candidates[i], document, document["candidates"][i]));
+    name_candidates(document, question);
+    check_prices(question);
     return question;
 }
 

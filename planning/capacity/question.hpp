@@ -1,6 +1,7 @@
 // A question for `orrery capacity`: what is to be trained, by when or for how much, and the clusters that could.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -42,6 +43,11 @@ struct Question {
     double step_error = usual_step_error;
     std::uint64_t seed = 1;
     std::vector<Candidate> candidates;
+
+    /// Whether all have prices, so that the cheaper one is the better; else the quicker one is.
+    [[nodiscard]] bool by_money() const {
+        return std::ranges::all_of(candidates, [](const Candidate& each) { return each.costs.stated(); });
+    }
 };
 
 /// The keys of a question: the document, a candidate, its costs.

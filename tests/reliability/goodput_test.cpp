@@ -207,6 +207,42 @@ TEST(Goodput, EventsAgreeWhereAJobShrinksForLong) {
         }
 }
 
+/// Most of the nodes are in repair at once: those that are left break the more seldom.
+TEST(Goodput, EventsAgreeWhereAJobShrinksToFew) {
+    for (const double repair : {1 * day, 3 * day, 10 * day}) {
+        TrainingRun run = sample_run();
+        run.work = 40 * day;
+        run.failures_per_s = 2 / day;
+        run.broken_share = 1;
+        run.spare_nodes = 0;
+        run.repair = repair;
+        run.without_spare = WithoutSpare::shrink;
+        run.replicas = 16;
+        run.per_node = 4;
+        run.nodes = 4;
+        SCOPED_TRACE(fmt::format("repairs of {} days", repair / day));
+        expect_agree(run, 0.12);  // to first order
+    }
+}
+
+/// Whole micro-batches are dealt to those that run: three of four replicas with one each take twice as long.
+TEST(Goodput, ShrunkJobsDealWholeMicroBatches) {
+    TrainingRun run = sample_run();
+    run.replicas = 4;
+    EXPECT_DOUBLE_EQ(run.pace(3), 0.75);
+    run.micro_batches = 1;
+    EXPECT_DOUBLE_EQ(run.pace(3), 0.5);
+    EXPECT_DOUBLE_EQ(run.pace(4), 1);
+    run.micro_batches = 12;
+    EXPECT_DOUBLE_EQ(run.pace(3), 0.75);
+    run.spare_nodes = 0;
+    run.repair = 2 * day;
+    run.without_spare = WithoutSpare::shrink;
+    const double finely = simulate(run, 1).times.total();
+    run.micro_batches = 1;
+    EXPECT_GT(simulate(run, 1).times.total(), finely);
+}
+
 TEST(Goodput, NodesThatHardlyEverBreakCostNothing) {
     for (const double share : {1e-9, 1e-12, 1e-15}) {
         TrainingRun run = sample_run();
@@ -301,6 +337,19 @@ TEST(Forecast, ManyFailuresAreSimulatedInPart) {
     const Forecast hundredth = forecast(run, 1);
     const auto spread = [](const Forecast& of) { return of.seconds_p90 - of.seconds_p10; };
     EXPECT_NEAR(spread(all), 10 * spread(hundredth), 4 * spread(hundredth));
+}
+
+TEST(Forecast, SaysWhereRepairsAreWhatNeverEnds) {
+    TrainingRun run = sample_run();
+    run.spare_nodes = 0;
+    run.repair = 10000 * day;
+    try {
+        (void)forecast(run, 1);
+        FAIL();
+    } catch (const NeverEnds& error) {
+        EXPECT_NE(error.message().find("its repair takes"), std::string::npos) << error.message();
+        EXPECT_NE(error.hint().find("spare_nodes"), std::string::npos);
+    }
 }
 
 TEST(Forecast, RefusesWhatNeverEnds) {

@@ -94,6 +94,19 @@ TEST(WholeRun, ZeroOneSpreadsTheStatesAndSavesAsMuch) {
     EXPECT_LT(spread.whole_run->job.resident_bytes, 0.3 * whole.whole_run->job.resident_bytes);
 }
 
+/// Of adapters there is nothing else to save; what is frozen is saved as it is.
+TEST(WholeRun, SavesWhatIsTrained) {
+    const auto saved = [](const std::vector<scenarios::Override>& also) {
+        std::vector<scenarios::Override> overrides{{"reliability", "{}"}, {"training.fused_attention", "true"}};
+        overrides.insert(overrides.end(), also.begin(), also.end());
+        return predicted(overrides).whole_run->job;
+    };
+    const reliability::Job all = saved({});
+    const reliability::Job adapters = saved({{"training.lora_rank", "16"}});
+    EXPECT_LT(adapters.saved_bytes[0], 0.02 * all.saved_bytes[0]);
+    EXPECT_GT(adapters.saved_bytes[0], 0.0005 * all.saved_bytes[0]);
+}
+
 TEST(WholeRun, EveryKeyHasItsEffect) {
     const auto seconds = [](std::vector<scenarios::Override> overrides) {
         overrides.push_back({"reliability.restart", "5 min"});

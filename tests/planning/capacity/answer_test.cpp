@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -165,6 +166,65 @@ TEST(Capacity, ARefusedPlanOfSeveralIsNamedAndOneAloneIsAnError) {
     } catch (const Error& error) {
         EXPECT_TRUE(error.pointer().starts_with("/candidates/1/strategy/")) << error.pointer();
     }
+}
+
+/// A plan that the model or batch cannot have on some cluster is that row's answer, unless none has another.
+TEST(Capacity, APlanThatTheBatchDoesNotFitIsRefusedBesideOthers) {
+    json asked = document();
+    asked["candidates"][0]["strategy"]["data"] = 7;
+    const Answer answer = ask(asked);
+    EXPECT_FALSE(answer.candidates[0].best);
+    ASSERT_EQ(answer.candidates[0].refused.size(), 1U);
+    EXPECT_TRUE(answer.candidates[0].refused[0].starts_with("/candidates/0/strategy"))
+        << answer.candidates[0].refused[0];
+    ASSERT_TRUE(answer.chosen);
+    EXPECT_EQ(*answer.chosen, 1U);
+    asked["candidates"][1]["strategy"]["data"] = 7;
+    EXPECT_THROW((void)ask(asked), Error);
+}
+
+TEST(Capacity, TheAnswerDoesNotDependOnTheOrder) {
+    json asked = document();
+    asked["candidates"].push_back(asked["candidates"][0]);
+    asked["candidates"][2]["name"] = "unpriced";
+    asked["candidates"][2]["cluster"]["nodes"] = 3;
+    asked["candidates"][2]["strategy"]["data"] = 8;
+    asked["candidates"][2].erase("costs");
+    const auto chosen = [&] {
+        const Answer answer = ask(asked);
+        return answer.candidates.at(answer.chosen.value()).name;
+    };
+    const std::string first = chosen();
+    std::rotate(asked["candidates"].begin(), asked["candidates"].begin() + 1, asked["candidates"].end());
+    EXPECT_EQ(chosen(), first);
+    std::swap(asked["candidates"][0], asked["candidates"][1]);
+    EXPECT_EQ(chosen(), first);
+    EXPECT_EQ(first, "dear") << "the quickest, since one has no price";
+}
+
+TEST(Capacity, AWholeClusterIsPaid) {
+    json asked = document();
+    asked["candidates"][0]["strategy"]["data"] = 8;
+    const Option half = *ask(asked).candidates[0].best;  // 16 of 32 GPUs
+    EXPECT_EQ(half.facts.job.gpus, 16U);
+    EXPECT_EQ(half.held, 32);
+    asked["candidates"][0]["cluster"]["nodes"] = 2;
+    const Option whole = *ask(asked).candidates[0].best;
+    EXPECT_EQ(whole.held, 16);
+    EXPECT_NEAR(half.money->low, 2 * whole.money->low, 0.05 * half.money->low);
+}
+
+/// What takes more of the wall clock than the network of a step, and a tenth of it at least.
+TEST(Capacity, InputFailuresAndRepairsBind) {
+    json asked = document();
+    asked["candidates"][0]["storage"] = {{"tokens_per_second_per_node", 10000}};
+    asked["candidates"][1]["reliability"] = {{"node_mtbf", "4 days"}, {"spare_nodes", 0}, {"repair", "2 days"}};
+    const Answer answer = ask(asked);
+    EXPECT_TRUE(answer.candidates[0].binds.starts_with("data loaders")) << answer.candidates[0].binds;
+    EXPECT_TRUE(answer.candidates[1].binds.starts_with("repairs")) << answer.candidates[1].binds;
+    const auto& swings = answer.candidates[0].tornado;
+    EXPECT_TRUE(std::ranges::any_of(
+        swings, [](const Swing& swing) { return swing.input.starts_with("data loaders") && swing.effect > 0.5; }));
 }
 
 TEST(Capacity, AnotherPriceReusesEveryPrediction) {

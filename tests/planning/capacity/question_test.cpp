@@ -97,6 +97,42 @@ TEST(CapacityQuestion, HostileOnesNameTheirKey) {
     EXPECT_EQ(fault("/nonsense", "1"), "/nonsense");
 }
 
+/// Money is compared in one currency, and a budget with nothing but prices.
+TEST(CapacityQuestion, PricesCanBeCompared) {
+    EXPECT_EQ(fault("/candidates/0/costs", ""), "none");
+    json document = sound();
+    document["candidates"].push_back(document["candidates"][0]);
+    document["candidates"][0]["name"] = "first";
+    const auto pointer = [&] {
+        try {
+            (void)read(document);
+        } catch (const Error& error) {
+            return error.pointer();
+        }
+        return std::string("none");
+    };
+    EXPECT_EQ(pointer(), "none");
+    document["candidates"][1]["costs"]["currency"] = "EUR";
+    EXPECT_EQ(pointer(), "/candidates/1/costs/currency");
+    document["candidates"][1].erase("costs");
+    EXPECT_EQ(pointer(), "none");
+    EXPECT_FALSE(read(document).by_money());
+    document["budget"] = 100;
+    EXPECT_EQ(pointer(), "/budget");
+}
+
+TEST(CapacityQuestion, CandidatesHaveNamesOfTheirOwn) {
+    json document = sound();
+    document["candidates"].push_back(document["candidates"][0]);
+    EXPECT_THROW((void)read(document), Error);
+    document["candidates"][1]["cluster"]["nodes"] = 4;
+    const Question question = read(document);
+    EXPECT_EQ(question.candidates[0].name, "2 x dgx-a100");
+    EXPECT_EQ(question.candidates[1].name, "4 x dgx-a100");
+    for (json& each : document["candidates"]) each["name"] = "A";
+    EXPECT_THROW((void)read(document), Error);
+}
+
 TEST(CapacityQuestion, ErrorsOfAPlanStandAtTheirPlace) {
     const Question question = read(sound());
     const Candidate& candidate = question.candidates[0];
