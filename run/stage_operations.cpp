@@ -67,7 +67,7 @@ std::vector<Stretch> StageOperations::memory(const Op& op, const StateView& view
     if (view.state == State::received_words)
         return own(received_words_, bind_.place.gradients(), program_.state.elements(view));
     if (view.state == State::gathered) return bind_.transients.gathered(op, view);
-    if (view.state == State::formed) return bind_.transients.formed(op);
+    if (view.state == State::formed) return bind_.transients.formed(op, view.portion);
     return bind_.parameters.stretches(view);
 }
 

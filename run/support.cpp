@@ -187,6 +187,8 @@ void require_exchanges(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     require(strategy.all_reduce_algorithm == strategies::AllReduceAlgorithm::automatic,
             "/strategy/all_reduce_algorithm", "the communicator that runs it chooses how", "set it to \"auto\"");
+    require(strategy.full_sharding.implementation == strategies::FsdpImplementation::megatron_fsdp,
+            "/strategy/fsdp_implementation", "copies beside its collectives cannot be executed yet", "leave it out");
     require(strategy.grad_reduce_collective != strategies::GradReduceCollective::reduce,
             "/strategy/grad_reduce_collective", "a reduce to one rank cannot be executed yet",
             "set it to \"reduce_scatter\" or \"all_reduce\"");

@@ -11,7 +11,8 @@ Transients::Transients(const Program& program, const Parameters& parameters, Are
     for (const Op& op : program.ops) {
         if (op.state == no_state || program.state_details[op.state].operands.empty()) continue;
         const StateView& taken = program.state_details[op.state].operands.front();
-        if (taken.state == State::formed) forms_[program.reads(op).front()] = taken.bucket;
+        if (taken.state == State::formed && taken.portion == Portion::kept)
+            forms_[program.reads(op).front()] = taken.bucket;
     }
 }
 
@@ -70,7 +71,24 @@ std::vector<Stretch> Transients::gathered(const Op& op, const StateView& view) {
     return list;
 }
 
-std::vector<Stretch> Transients::formed(const Op& op) {
+/// Parts of the bucket whose gradients the scatter reads, or has read.
+std::vector<Stretch> Transients::parts_of_formed(const Op& op) {
+    const BufferId from = program_.reads(op).front();
+    const bool there = parts_.contains(from);
+    const BufferId id = there ? from : program_.writes(op).front();
+    std::vector<Tensor>& parts = parts_[id];
+    const std::uint32_t bucket = program_.state_details[op.state].operands.front().bucket;
+    std::vector<Stretch> list = parameters_.stretches({State::gradients, Portion::updated, bucket});
+    parts.resize(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (!there) parts[i] = arena_.take(list[i].at.bytes(list[i].elements));
+        list[i].at.memory = arena_.at(parts[i]);
+    }
+    return list;
+}
+
+std::vector<Stretch> Transients::formed(const Op& op, Portion portion) {
+    if (portion == Portion::updated) return parts_of_formed(op);
     const BufferId id = program_.reads(op).front();
     const std::uint32_t bucket = forms_.at(id);
     const Elements whole{arena_.at(formed_.at(id)), parameters_.gradients().dtype};
@@ -84,6 +102,7 @@ std::vector<Stretch> Transients::formed(const Op& op) {
 void Transients::gone(BufferId buffer) {
     gathered_.erase(buffer);
     formed_.erase(buffer);
+    parts_.erase(buffer);
 }
 
 }  // namespace orrery::run

@@ -26,20 +26,24 @@ public:
     /// For a collective on the stage's parameters: where it gathers the weights of its layers, and the gradients that
     /// it scatters, unit by unit (Parameters::units).
     [[nodiscard]] std::vector<Stretch> gathered(const strategies::Op& op, const strategies::StateView& view);
-    [[nodiscard]] std::vector<Stretch> formed(const strategies::Op& op);
+    /// Portion::updated: the parts of these that a scatter leaves this rank, where it writes or is the next to read.
+    [[nodiscard]] std::vector<Stretch> formed(const strategies::Op& op, strategies::Portion portion);
 
     /// The program uses the buffer no more.
     void gone(strategies::BufferId buffer);
 
 private:
+    std::vector<Stretch> parts_of_formed(const strategies::Op& op);
+
     const strategies::Program& program_;
     const Parameters& parameters_;
     Arena& arena_;
     std::map<strategies::BufferId, std::uint32_t> forms_;  ///< bucket whose gradients are formed there
     std::map<strategies::BufferId, std::map<std::uint32_t, Tensor>> gathered_;  ///< by buffer, then by unit
     std::map<strategies::BufferId, Tensor> formed_;
-    std::map<std::uint32_t, Tensor> weights_, gradients_;  ///< of the call at hand, by unit and by bucket
-    std::uint32_t version_ = 0;                            ///< of the weights that it reads
+    std::map<strategies::BufferId, std::vector<Tensor>> parts_;  ///< of formed gradients that were scattered, by unit
+    std::map<std::uint32_t, Tensor> weights_, gradients_;        ///< of the call at hand, by unit and by bucket
+    std::uint32_t version_ = 0;                                  ///< of the weights that it reads
 };
 
 }  // namespace orrery::run

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/compute_capability.hpp"
+#include "strategies/shard_copies.hpp"
 
 namespace orrery::sim {
 
@@ -23,7 +24,7 @@ double accumulation_seconds(const kernels::Kernel& kernel, double alone, const s
                             int compute_capability, const calibrate::Predictor& predictor) {
     const auto* const product = std::get_if<kernels::Gemm>(&kernel);
     if (product == nullptr || product->pass != kernels::GemmPass::weight_gradient || compute_capability == 0) return 0;
-    if (!plan.training.gradient_accumulation_fusion || measured_as_trained(predictor.profile())) return 0;
+    if (!strategies::adds_inside(plan) || measured_as_trained(predictor.profile())) return 0;
     const double written = std::max(2U, kernels::size_of(product->dtype));
     const double moved = 2.0 * std::max(2U, kernels::size_of(plan.training.precision.grad_reduce));
     const double elements = static_cast<double>(product->batch) * product->m * product->n;

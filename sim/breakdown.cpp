@@ -62,7 +62,7 @@ struct Sweeps {
             const Span& span = rank.spans[i];
             if (op.lane == Lane::tensor) tensor.add(span);
             if (op.lane == Lane::expert) experts.add(span);
-            if (op.lane == Lane::data) data.add(span);
+            if (op.lane == Lane::data || op.lane == Lane::replicas) data.add(span);
             if (op.lane == Lane::data && std::holds_alternative<Collective>(op.what) && wait != rank.data_waits.end()) {
                 waits.add({span.begin - *wait, span.begin});
                 ++wait;

@@ -120,14 +120,6 @@ std::vector<std::string> doubts(const RanStep& ran, const strategies::RankPlacem
     return warnings;
 }
 
-std::vector<std::string> doubts(const strategies::Plan& plan) {
-    const bool hybrid =
-        plan.strategy.sharding == strategies::Sharding::zero3 && plan.strategy.optimizer_instances > 1;
-    if (!hybrid || plan.micro_batches() == 1 || plan.strategy.pipeline > 1) return {};
-    return {"gradients are summed over the groups that share once a step (set_requires_all_reduce(False)); PyTorch's "
-            "FSDP sums them behind each micro-batch unless it is told so"};
-}
-
 std::vector<std::string> doubts(const Rates& rates, const std::string& profile) {
     const double most = std::max(rates.mfu, rates.hfu);
     if (most <= 1) return {};

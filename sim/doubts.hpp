@@ -18,9 +18,6 @@ std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s);
 std::vector<std::string> doubts(const RanStep& ran, const strategies::RankPlacement& placement,
                                 const std::vector<Derived>& derived);
 
-/// Warnings of what a plan's software may do otherwise than it is simulated.
-std::vector<std::string> doubts(const strategies::Plan& plan);
-
 /// A warning where there are more FLOP/s than the hardware has. profile: that timed them.
 std::vector<std::string> doubts(const Rates& rates, const std::string& profile);
 

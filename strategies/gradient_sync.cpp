@@ -1,11 +1,11 @@
 #include "strategies/gradient_sync.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/optimizer_offload.hpp"
+#include "strategies/shard_copies.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/weight_offload.hpp"
 #include "strategies/zero_plus_plus.hpp"
@@ -78,7 +78,8 @@ void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<Bu
 void GradientSync::forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes) {
     const Formed key{bucket, micro_batch};
     if (!formed_.contains(key))
-        formed_[key] = builder_.buffer(bytes_of(bucket), Keep::gradient, {.span = Lifetime::Span::use});
+        formed_[key] = builder_.buffer(formed_bytes(plan_, buckets_.buckets[bucket].parameters), Keep::gradient,
+                                       {.span = Lifetime::Span::use});
     if (std::ranges::find(writes, formed_.at(key)) == writes.end()) writes.push_back(formed_.at(key));
 }
 
@@ -100,6 +101,16 @@ void GradientSync::take_turn(std::vector<BufferId>& reads) {
     in_turn_.clear();
 }
 
+/// What the collective that was emitted last sends and receives.
+void GradientSync::takes(std::uint32_t bucket, const std::array<StateView, 2>& operands, bool summed, bool goes_on) {
+    const std::pair key{bucket, goes_on};
+    if (const auto known = scatters_.find(key); !summed && known != scatters_.end())
+        return builder_.same_state(known->second);
+    const std::uint16_t taken = builder_.state(
+        {.operands = {operands.begin(), operands.end()}, .settings = {.accumulate = !summed && !goes_on}});
+    if (!summed) scatters_[key] = taken;
+}
+
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
 /// that are added to the sums.
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
@@ -109,28 +120,26 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
         from = change_gradients(plan_, builder_, intern_, list.front().size(mesh_, parameters), std::array{from},
                                 list.front().size(mesh_, bytes));
     const BufferId on_the_wire = from;
+    std::vector<BufferId> reads{from};
+    if (!list.empty() && list.front().kind == kernels::CollectiveKind::reduce_scatter && !changes)
+        reads = copy_into_scatter(plan_, builder_, intern_, list.front().size(mesh_, parameters), from, summed);
     StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
     std::uint64_t arrived = 0;  // numbers
     for (const Move& move : list) {
         const bool scatters = move.kind == kernels::CollectiveKind::reduce_scatter;
-        const BufferId moved = plan_.sums_on_host()
+        const bool goes_on = !summed && &move != &list.back();  // to the groups' sum, and then to the sums
+        const BufferId moved = plan_.sums_on_host() || goes_on
                                    ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
                                    : builder_.buffer(0, Keep::scratch);
-        builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
-                      collective_of(plan_, move, bytes), {from}, {moved});
+        builder_.emit(lane_of(plan_, move), intern_.label("gradient reduction", Phase::gradient),
+                      collective_of(plan_, move, bytes), reads, std::span(&moved, 1));
         arrived = move.size(mesh_, parameters) / (scatters ? mesh_.group_size(move.group) : 1);
-        StateView received{State::gradients, sent.portion, bucket};
+        StateView received{goes_on ? State::formed : State::gradients, sent.portion, bucket};
         if (scatters) received.portion = Portion::updated;
-        if (const auto known = scatters_.find(bucket); !summed && known != scatters_.end()) {
-            builder_.state(known->second);
-        } else {
-            const std::uint16_t taken =
-                builder_.state({.operands = {sent, received}, .settings = {.accumulate = !summed}});
-            if (!summed) scatters_[bucket] = taken;
-        }
+        takes(bucket, {sent, received}, summed, goes_on);
         sent = received;
         from = moved;
-        under_way_ = {moved};
+        reads = under_way_ = {moved};
     }
     if (!changes) return from;
     from = change_gradients(plan_, builder_, intern_, arrived, std::array{from, on_the_wire}, 0);

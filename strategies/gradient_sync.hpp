@@ -1,6 +1,7 @@
 // Gradients of one stage, from the backwards that form them to the update.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -61,6 +62,7 @@ private:
         return buckets_.buckets[bucket].experts ? expert_scatters_ : dense_scatters_;
     }
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
+    void takes(std::uint32_t bucket, const std::array<StateView, 2>& operands, bool summed, bool goes_on);
     BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
     void forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes);
     [[nodiscard]] bool by_micro_batch(std::uint32_t bucket) const {
@@ -85,12 +87,12 @@ private:
     Ownership dense_, experts_;
     std::vector<Move> dense_scatters_, expert_scatters_;
     GradientBuckets buckets_;
-    std::vector<bool> last_;                           // by slot: completes its chunk's gradients of a step
-    std::vector<BufferId> gradient_, reduced_;         // by bucket
-    std::uint64_t kept_ = 0;                           // elements of all of them
-    std::map<Formed, BufferId> formed_;                // of buckets that are scattered behind every backward
-    std::map<std::uint32_t, BufferId> on_host_;        // by bucket: sums that lie in host memory
-    std::map<std::uint32_t, std::uint16_t> scatters_;  // by bucket: what its scatters take
+    std::vector<bool> last_;                     // by slot: completes its chunk's gradients of a step
+    std::vector<BufferId> gradient_, reduced_;   // by bucket
+    std::uint64_t kept_ = 0;                     // elements of all of them
+    std::map<Formed, BufferId> formed_;          // of buckets that are scattered behind every backward
+    std::map<std::uint32_t, BufferId> on_host_;  // by bucket: sums that lie in host memory
+    std::map<std::pair<std::uint32_t, bool>, std::uint16_t> scatters_;  // by bucket: what its collectives take
     std::vector<BufferId> under_way_, in_turn_;
 };
 

@@ -73,6 +73,12 @@ void check_gradient_wire(const Plan& plan) {
                   "leave it out, or set strategy.offload_param_device to \"none\"", Source::not_modelled);
 }
 
+Lane lane_of(const Plan& plan, const Move& move) {
+    const bool shares = row_of(plan.strategy.sharding).kept.gradients != Placement::partial;
+    const bool over_groups = plan.strategy.optimizer_instances > 1 && move.group.has(Axis::replica);
+    return shares && over_groups && move.kind == kernels::CollectiveKind::all_reduce ? Lane::replicas : Lane::data;
+}
+
 Collective collective_of(const Plan& plan, const Move& move, std::uint64_t bytes) {
     Collective made{.kind = move.kind, .group = move.group, .bytes = move.size(plan.mesh(), bytes)};
     if (move.kind == kernels::CollectiveKind::reduce_scatter) made.by = plan.strategy.grad_reduce_collective;

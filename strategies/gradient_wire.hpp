@@ -22,6 +22,11 @@ bool changes_gradients(const Plan& plan);
 /// Of so many numbers that leave.
 std::uint64_t bytes_on_the_wire(const Plan& plan, std::uint64_t numbers);
 
+/// Where a move of gradients runs: sums over groups that share each micro-batch's shards go on beside gathers and
+/// scatters (PyTorch, _fsdp_param_group.py, FSDPCommContext: all_reduce_stream; Megatron-FSDP's
+/// outer_fsdp_group_grad_reduce_stream), others in line with them.
+Lane lane_of(const Plan& plan, const Move& move);
+
 /// What makes a move of so many bytes: a scatter as the plan's software brings it about.
 Collective collective_of(const Plan& plan, const Move& move, std::uint64_t bytes);
 

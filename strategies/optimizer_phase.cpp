@@ -166,24 +166,30 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
     if (moves(plan.mesh(), words.gradients, words.states, {Axis::pipeline}).empty() || !(first || last))
         return gradients;
     const Dtype dtype = plan.training.precision.grad_reduce;
-    // It follows the rank's own gradient reduction. A ring all-reduce between two ranks moves the whole vector once in
-    // each direction.
-    const std::uint64_t bytes = blocks.word_embedding_parameters * kernels::size_of(dtype);
+    // It follows the rank's own gradient reduction, of what the rank then has. A ring all-reduce between two ranks
+    // moves the whole vector once in each direction. Shares are priced alone.
+    const bool shares = row_of(plan.strategy.sharding).kept.gradients != Placement::partial;
+    const std::uint64_t numbers = shares ? share(plan.mesh(), words, words.states, blocks.word_embedding_parameters)
+                                         : blocks.word_embedding_parameters;
+    const std::uint64_t bytes = numbers * kernels::size_of(dtype);
     const std::int32_t delta = first ? -1 : 1;
     const Label label = intern.label("embedding gradient exchange", Phase::gradient);
     const BufferId sent = builder.buffer(0, Keep::scratch), received = builder.buffer(bytes, Keep::scratch);
     builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes},
                  {gradients}, {received});
-    builder.state({.operands = {{State::received_words}}});
+    const auto takes = [&](std::vector<StateView> operands) {
+        builder.state(shares ? StateDetail{} : StateDetail{.operands = std::move(operands)});
+    };
+    takes({{State::received_words}});
     builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes},
                  {gradients}, {sent});
     constexpr StateView own{State::gradients, Portion::words};
-    builder.state({.operands = {own}});
+    takes({own});
     const BufferId summed = builder.buffer(0, Keep::scratch);
     builder.emit(Lane::compute, intern.label("embedding gradient sum", Phase::gradient),
-                 intern.kernel(Pointwise{PointwiseKind::add, dtype, 1, blocks.word_embedding_parameters}),
-                 {received, sent, gradients}, {summed});
-    builder.state({.operands = {own, {State::received_words}, own}});
+                 intern.kernel(Pointwise{PointwiseKind::add, dtype, 1, numbers}), {received, sent, gradients},
+                 {summed});
+    takes({own, {State::received_words}, own});
     return summed;
 }
 

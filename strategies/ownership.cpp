@@ -51,10 +51,10 @@ Ownership ownership(const Plan& plan, ParameterClass of) {
     const bool copies = plan.strategy.optimizer_instances > 1;  // along the axis; else it parts ranks that share
     const AxisSet all = plan.data_group() | plan.copies(), sharing = copies ? all.without(Axis::replica) : all;
     const bool shared = plan.mesh().group_size(sharing) > 1;
-    const Kept shares = shared ? plan.strategy.kept() : keeps_all;
+    const Kept shares = shared ? plan.strategy.kept() : keeps_all, by_groups = plan.strategy.kept_by_groups();
     for (const Axis axis : all_axes) {
         if (!result.replicas.has(axis)) continue;
-        const Kept& kept = copies && axis == Axis::replica ? keeps_all : shares;
+        const Kept& kept = copies && axis == Axis::replica ? by_groups : shares;
         result.formed[axis] = Placement::partial;
         result.weights[axis] = kept.weights;
         result.gradients[axis] = kept.gradients;

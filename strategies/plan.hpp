@@ -20,9 +20,7 @@ enum class Recompute : std::uint8_t { none, selective, full };
 /// What the backward of a layer runs again.
 struct Again {
     Again(Recompute of, ModuleSet named = Module::core_attn, bool early = false)
-        : whole(of == Recompute::full),
-          stops_early(early),
-          modules(of == Recompute::selective ? named : ModuleSet{}) {}
+        : whole(of == Recompute::full), stops_early(early), modules(of == Recompute::selective ? named : ModuleSet{}) {}
     bool whole;         ///< all of it: its input alone is kept
     bool stops_early;   ///< of what runs again, up to the last piece that leaves what its backward needs
     ModuleSet modules;  ///< else these
@@ -62,12 +60,27 @@ enum class Compression : std::uint8_t {
 enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
 enum class OptimizerDevice : std::uint8_t { cpu, nvme };
 
-/// When gradients of micro-batches are reduced: as their sharding has it, or all sums once a step (DDP's no_sync,
-/// FSDP's set_requires_gradient_sync(False)), or each micro-batch's behind its backward (DDP without no_sync).
-enum class GradientSyncs : std::uint8_t { by_sharding, step, micro_batch };
+/// When gradients of micro-batches are reduced.
+enum class GradientSyncs : std::uint8_t {
+    by_sharding,  ///< as their sharding has it
+    step,         ///< all sums once a step (DDP's no_sync, FSDP's set_requires_gradient_sync(False))
+    micro_batch,  ///< each micro-batch's behind its backward (DDP without no_sync)
+    /// Each micro-batch's among the ranks that share, their parts among groups of such ranks once a step (MiCS, Zhang
+    /// et al. 2022, section 3.4; FSDP's set_requires_all_reduce(False); Megatron-FSDP).
+    two_hop,
+};
+
+/// Whose code shards fully, by what it copies beside its collectives (shard_copies.hpp).
+enum class FsdpImplementation : std::uint8_t {
+    megatron_fsdp,  ///< nothing: its buffers are what products read and write; `orrery run` is alike
+    fsdp1,          ///< PyTorch's FullyShardedDataParallel, with flat parameters
+    fsdp2,          ///< PyTorch's fully_shard, parameter by parameter: TorchTitan
+    deepspeed,      ///< ZeRO's third stage
+};
 
 /// When zero3's weights are there: PyTorch's FSDP (weight_visits.hpp).
 struct FullSharding {
+    FsdpImplementation implementation = FsdpImplementation::megatron_fsdp;
     bool reshard_after_forward = true;  ///< false: they stay from the forward on until the backward has used them
     std::uint32_t unit_layers = 1;      ///< neighbouring layers whose weights are gathered together
     std::uint32_t prefetch = 1;         ///< units that are asked for before their turn
@@ -167,6 +180,14 @@ struct Strategy {
         Kept kept = row_of(sharding).kept;
         if (gradient_syncs == GradientSyncs::step) kept.gradients = Placement::partial;
         if (gradient_syncs == GradientSyncs::micro_batch && kept.states == Placement::replicated)
+            kept.gradients = Placement::replicated;
+        return kept;
+    }
+    /// What groups that share keep, each beside the others. FSDP sums each micro-batch's parts over the groups
+    /// (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: its all_reduce_group).
+    [[nodiscard]] Kept kept_by_groups() const {
+        Kept kept = keeps_all;
+        if (syncs_each_micro_batch() && gradient_syncs != GradientSyncs::two_hop)
             kept.gradients = Placement::replicated;
         return kept;
     }

@@ -9,11 +9,12 @@ namespace orrery::strategies {
 
 namespace {
 
-constexpr std::string_view of_syncs = "/strategy/gradient_sync";
+constexpr std::string_view of_syncs = "/strategy/gradient_sync", of_implementation = "/strategy/fsdp_implementation";
 
 /// The first key of FSDP that is not as ever; empty: all are.
 std::string_view given_key(const FullSharding& full) {
     const FullSharding usual;
+    if (full.implementation != usual.implementation) return of_implementation;
     if (full.reshard_after_forward != usual.reshard_after_forward) return "/strategy/fsdp_reshard_after_forward";
     if (full.unit_layers != usual.unit_layers) return "/strategy/fsdp_layers_per_unit";
     if (full.prefetch != usual.prefetch) return "/strategy/fsdp_prefetch";
@@ -30,11 +31,12 @@ void check_full_sharding(const Plan& plan) {
                fmt::format("given, but sharding is {}: weights are gathered under zero3 alone",
                            row_of(strategy.sharding).name),
                "set sharding to \"zero3\", or leave it out", Source::origin_of_key);
-    if (is_zero_plus_plus(strategy))
+    const bool deepspeeds = strategy.full_sharding == FullSharding{.implementation = FsdpImplementation::deepspeed};
+    if (is_zero_plus_plus(strategy) && !deepspeeds)
         refuse(key, "given beside ZeRO++, which is DeepSpeed's and has an order of its own",
                "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this",
                Source::deepspeed_order);
-    if (plan.offloads_weights())
+    if (plan.offloads_weights() && !deepspeeds)
         refuse(key, "given beside weights that are offloaded, which come in DeepSpeed's order",
                "set offload_param_device to \"none\", or leave it out", Source::deepspeed_order);
     const models::ModelSpec& model = plan.model;
@@ -76,6 +78,16 @@ void check_once_a_step(const Plan& plan) {
                "set optimizer_cpu_offload to false, or leave it out", Source::deepspeed_engine);
 }
 
+void check_two_hops(const Strategy& strategy) {
+    if (row_of(strategy.sharding).kept.gradients == Placement::partial)
+        refuse(of_syncs, fmt::format("two_hop, but {} reduces gradients once a step", row_of(strategy.sharding).name),
+               "set sharding to \"zero2\" or \"zero3\", or leave it out", Source::origin_of_key);
+    if (strategy.optimizer_instances == 1)
+        refuse(of_syncs, "two_hop, but there is one group of ranks that share",
+               "set num_distributed_optimizer_instances to the number of groups, or leave it out",
+               Source::origin_of_key);
+}
+
 /// It says what software does where it scatters: where nothing is, it has no effect.
 void check_grad_reduce_collective(const Strategy& strategy) {
     if (strategy.grad_reduce_collective == GradReduceCollective::reduce_scatter) return;
@@ -91,6 +103,7 @@ void check_sharding(const Plan& plan) {
     check_grad_reduce_collective(plan.strategy);
     if (plan.strategy.gradient_syncs == GradientSyncs::micro_batch) check_each_micro_batch(plan);
     if (plan.strategy.gradient_syncs == GradientSyncs::step) check_once_a_step(plan);
+    if (plan.strategy.gradient_syncs == GradientSyncs::two_hop) check_two_hops(plan.strategy);
 }
 
 std::string_view key_of_syncs(const Strategy& strategy) {

@@ -239,7 +239,7 @@ void StageWriter::read_version(const Label& label) {
     if (is_new)
         known->second = builder_.state({.operands = {{.state = State::weights, .version = version}}});
     else
-        builder_.state(known->second);
+        builder_.same_state(known->second);
 }
 
 StageWriter::Input StageWriter::input(const Slot& slot) {

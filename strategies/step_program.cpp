@@ -25,7 +25,8 @@ constexpr EnumNames<Lane> lane_names{"compute",
                                      "send-backward-against",
                                      "recv-backward-against",
                                      "read-storage",
-                                     "write-storage"};
+                                     "write-storage",
+                                     "replicas"};
 constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
 static_assert(lanes == lane_names.size() && keeps == keep_names.size());
@@ -73,7 +74,7 @@ std::uint16_t Builder::state(StateDetail detail) {
                           : known.end();
     const auto number = static_cast<std::uint16_t>(same - known.begin());
     if (same == known.end()) known.push_back(std::move(detail));
-    state(number);
+    same_state(number);
     return number;
 }
 

@@ -50,9 +50,10 @@ enum class Lane : std::uint8_t {
     send_backward_against,
     recv_backward_against,
     read_storage,
-    write_storage
+    write_storage,
+    replicas
 };
-inline constexpr std::size_t lanes = 17;
+inline constexpr std::size_t lanes = 18;
 std::string_view name(Lane lane);
 
 /// What a buffer holds.
@@ -107,10 +108,11 @@ struct Collective {
     GradReduceCollective by = GradReduceCollective::reduce_scatter;
     bool operator==(const Collective&) const = default;
 
-    /// Tokens on their way between experts: not heads that context ranks exchange.
+    /// Tokens on their way between experts, or features between ranks that divide classes: not heads that context ranks
+    /// exchange.
     [[nodiscard]] constexpr bool exchanges_tokens() const {
         const bool of_context = group.has(Axis::context) || group.has(Axis::context_heads);
-        return kind == kernels::CollectiveKind::all_to_all && (group.has(Axis::expert) || !of_context);
+        return group.has(Axis::expert) || (kind == kernels::CollectiveKind::all_to_all && !of_context);
     }
     /// What the links carry. Of reduces a broadcast, their mirror image: along the same chains, the other way round.
     [[nodiscard]] constexpr kernels::CollectiveKind on_links() const {
@@ -284,12 +286,13 @@ public:
     /// The operation that was emitted last takes these of its stage's parameters. Returns Op::state, for others that
     /// take the same.
     std::uint16_t state(StateDetail detail);
-    void state(std::uint16_t known) { program_.ops.back().state = known; }
+    void same_state(std::uint16_t known) { program_.ops.back().state = known; }
     /// From here on operations take nothing of their stage's parameters: they are priced, and cannot be executed.
     void price_only() { priced_only_ = true; }
     void stage_state(StageState state) { program_.state = std::move(state); }
     /// About so many operations are to come.
     void expect(std::size_t operations) { program_.ops.reserve(program_.ops.size() + operations); }
+    [[nodiscard]] std::uint64_t bytes(BufferId buffer) const { return program_.buffers[buffer].bytes; }
     /// Operations so far.
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(program_.ops.size()); }
     [[nodiscard]] Program finish() && {

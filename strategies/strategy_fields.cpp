@@ -43,8 +43,13 @@ constexpr std::array dispatchers{word("alltoall", Dispatcher::alltoall), word("a
                                  word("flex", Dispatcher::flex)};
 static_assert(dispatchers.size() == enumerators<Dispatcher>);
 constexpr std::array gradient_syncs{word("by_sharding", GradientSyncs::by_sharding), word("step", GradientSyncs::step),
-                                    word("micro_batch", GradientSyncs::micro_batch)};
+                                    word("micro_batch", GradientSyncs::micro_batch),
+                                    word("two_hop", GradientSyncs::two_hop)};
 static_assert(gradient_syncs.size() == enumerators<GradientSyncs>);
+constexpr std::array fsdp_implementations{
+    word("megatron_fsdp", FsdpImplementation::megatron_fsdp), word("fsdp1", FsdpImplementation::fsdp1),
+    word("fsdp2", FsdpImplementation::fsdp2), word("deepspeed", FsdpImplementation::deepspeed)};
+static_assert(fsdp_implementations.size() == enumerators<FsdpImplementation>);
 constexpr std::array grad_reduce_collectives{word("reduce_scatter", GradReduceCollective::reduce_scatter),
                                              word("reduce", GradReduceCollective::reduce),
                                              word("all_reduce", GradReduceCollective::all_reduce)};
@@ -160,6 +165,12 @@ constexpr std::array of_strategy{
         .help = "Groups of data ranks that each keep all that sharding divides; with zero3 hybrid sharding (HSDP).",
         .origin = "Megatron-LM; Zhao et al. 2023, arXiv:2304.11277",
         .published = "switches.num-distributed-optimizer-instances"}),
+    field<&Strategy::full_sharding, &FullSharding::implementation>({.name = "fsdp_implementation",
+        .words = fsdp_implementations,
+        .help = "zero3: whose code it is, by what it copies beside its collectives. megatron_fsdp: nothing; fsdp1: "
+                "gradients to one flat one, which is cast and divided; fsdp2 (fully_shard, TorchTitan): gathered "
+                "weights to parameters, gradients to what is scattered; deepspeed: both, gradients twice.",
+        .origin = "PyTorch (torch.distributed.fsdp); DeepSpeed (runtime/zero/stage3.py); Megatron-LM (Megatron-FSDP)"}),
     field<&Strategy::full_sharding, &FullSharding::reshard_after_forward>({.name = "fsdp_reshard_after_forward",
         .help = "zero3: weights are given back behind the forward and gathered again for the backward; false: they "
                 "stay until the backward is done with them, in a pipeline until a step's last one.",
@@ -179,8 +190,10 @@ constexpr std::array of_strategy{
         .origin = "arXiv:2304.11277, section 3.4.2; PyTorch (limit_all_gathers)"}),
     field<&Strategy::gradient_syncs>({.name = "gradient_sync", .words = gradient_syncs,
         .help = "When gradients are reduced: sums of all micro-batches once a step (DDP and FSDP under no_sync), or "
-                "each micro-batch's behind its backward; by_sharding: micro_batch under zero2 and zero3, else step.",
-        .origin = "arXiv:2006.15704, section 3.2.4; PyTorch (no_sync); Accelerate (sync_each_batch)"}),
+                "each micro-batch's behind its backward; two_hop: each micro-batch's among ranks that share, over "
+                "groups of them once a step; by_sharding: micro_batch under zero2 and zero3, else step.",
+        .origin = "arXiv:2006.15704, section 3.2.4; PyTorch (no_sync, set_requires_all_reduce); Accelerate "
+                  "(sync_each_batch); MiCS (arXiv:2205.00119, 3.4)"}),
     field<&Strategy::grad_reduce_collective>({.name = "grad_reduce_collective", .words = grad_reduce_collectives,
         .help = "How ranks that share come to their parts of summed gradients: by one reduce_scatter, by a reduce of "
                 "each part to its rank (PaddlePaddle; DeepSpeed before 0.12.4), or by an all_reduce, of which each "

@@ -61,7 +61,7 @@ Program unrolled(const StepProgram& step, const Program& program) {
             out.emit(op.lane, op.label, op.what, program.reads(op), program.writes(op));
             if (op.state == no_state) continue;
             std::optional<std::uint16_t>& known = states[op.state];
-            known ? out.state(*known) : void(known = out.state(program.state_details[op.state]));
+            known ? out.same_state(*known) : void(known = out.state(program.state_details[op.state]));
         }
     }
     Program flat = std::move(out).finish();

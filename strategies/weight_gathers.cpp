@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/shard_copies.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
@@ -92,9 +93,22 @@ void WeightGathers::gather(std::size_t number) {
         for (const Move& move : list) {
             gathered.push_back(gather(number, label, move, amount, shares));
             takes(visit, experts);
+            if (copies_out(plan_) == CopiesOut::beside) copy_out(label, gathered.back());
         }
     }
     if (visit.stays) there_[unit] = gathered;
+}
+
+/// What was gathered for a visit, when its turn has come.
+void WeightGathers::copy_out(std::size_t number) {
+    const Visit& visit = visits_[number];
+    if (!visit.reads || visit.follows || visit.there) return;
+    for (BufferId& gathered : gathered_[number]) copy_out(label_of(visit), gathered);
+    if (visit.stays) there_[{visit.slot->chunk, visit.begin}] = gathered_[number];
+}
+
+void WeightGathers::copy_out(const Label& label, BufferId& gathered) {
+    gathered = copy_out_of_gather(plan_, builder_, intern_, label, builder_.bytes(gathered), gathered);
 }
 
 Label WeightGathers::label_of(const Visit& visit) const {
@@ -168,7 +182,7 @@ void WeightGathers::behind() {
 void WeightGathers::takes(const Visit& visit, bool experts) {
     const std::int32_t layer = layers(visit).front().layer;
     if (const auto known = details_.find({layer, experts}); known != details_.end())
-        return builder_.state(known->second);
+        return builder_.same_state(known->second);
     const std::uint32_t which = experts ? StateView::of_experts : StateView::not_of_experts;
     const auto view = [&](State state, Portion portion) {
         return StateView{.state = state,
@@ -193,6 +207,7 @@ void WeightGathers::before(const Slot& slot, std::size_t position, std::vector<B
         calls_ = 1;
         if (plan_.offloads_weights()) bring(visit);
         ask_up_to(visit + 1);
+        if (copies_out(plan_) == CopiesOut::in_turn) copy_out(visit);
         done_.push_back(builder_.buffer(0, Keep::scratch));
         ask_up_to(ahead(visit));
     }

@@ -63,6 +63,8 @@ private:
     void gather(std::size_t visit);
     BufferId gather(std::size_t visit, const Label& label, const Move& move, WeightCount amount,
                     std::span<const BufferId> shares);
+    void copy_out(std::size_t visit);
+    void copy_out(const Label& label, BufferId& gathered);
     [[nodiscard]] Label label_of(const Visit& visit) const;
     void bring(std::size_t visit);
     void fetch(std::size_t visit, bool read);

@@ -29,6 +29,19 @@ std::vector<std::pair<std::size_t, std::size_t>> units_of(const Plan& plan, cons
     return units;
 }
 
+/// Whether a forward gives a unit back though its own backward is next, or soon. PyTorch keeps what its root has: with
+/// FullyShardedDataParallel what no layer's unit has (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard),
+/// with fully_shard norm and head, as TorchTitan wraps them (apply_fsdp); DeepSpeed what is used again within
+/// stage3_max_reuse_distance.
+bool of_root(const Plan& plan, const std::vector<PlacedLayer>& chunk, std::pair<std::size_t, std::size_t> unit) {
+    const FsdpImplementation whose = plan.strategy.full_sharding.implementation;
+    if (whose == FsdpImplementation::megatron_fsdp || plan.model.decoder_layers > 0 || plan.model.takes_images())
+        return false;
+    const std::int32_t layer = chunk[unit.first].layer;
+    const bool head = layer >= static_cast<std::int32_t>(plan.model.layers) && unit.second == chunk.size();
+    return head || (whose == FsdpImplementation::fsdp1 && layer < 0);
+}
+
 /// What is there of the units that stay.
 class Staying {
 public:
@@ -83,7 +96,8 @@ std::vector<Visit> weight_visits(const Plan& plan, const Stage& stage, std::span
             const Visit& before = visits.back();
             next.follows = before.first && before.slot->chunk == slot.chunk && before.begin == next.begin;
         }
-        next.stays = all_stay || (words_stay && slot.chunk == 0 && next.begin == 0);
+        next.stays = all_stay || (words_stay && slot.chunk == 0 && next.begin == 0) ||
+                     of_root(plan, stage.chunks[slot.chunk], of);
         if (next.stays) next.there = staying.pass(next);
         visits.push_back(next);
     };

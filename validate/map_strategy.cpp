@@ -151,6 +151,17 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
     return software == Software::nemo || software == Software::data_parallel || software == Software::jax;
 }
 
+/// Code that shards fully on PyTorch: DeepSpeed's third stage, fully_shard (NeMo AutoModel,
+/// components/distributed/fsdp2; TorchTitan), else its FullyShardedDataParallel (Composer; fms-fsdp). Megatron-FSDP and
+/// XLA copy nothing.
+strategies::FsdpImplementation fsdp_implementation_of(const Row& row, Software software) {
+    using strategies::FsdpImplementation;
+    const std::string words = row.words("switches.framework") + " " + source_words(row);
+    if (software == Software::megatron_deepspeed || contains(words, "deepspeed")) return FsdpImplementation::deepspeed;
+    if (contains(words, "automodel") || contains(words, "torchtitan")) return FsdpImplementation::fsdp2;
+    return software == Software::data_parallel ? FsdpImplementation::fsdp1 : FsdpImplementation::megatron_fsdp;
+}
+
 /// When shares of gradients and of weights move. FSDP and DeepSpeed's ZeRO reduce gradients beside the layers and
 /// gather weights ahead of them by nature, with two exceptions. DeepSpeed's first ZeRO-3 waits for the whole device
 /// before and behind every gather, and so for the gradients on their way (torch.cuda.synchronize up to 0.5.10:
@@ -171,6 +182,9 @@ void map_sharded_traffic(Strategy& strategy, const Row& row, Software software) 
         case Sharding::zero3:
             strategy.overlap_grad_reduce = !runs_first_zero_3(row, software);
             if (!strategy.overlap_grad_reduce) strategy.full_sharding.prefetch = 0;
+            strategy.full_sharding.implementation = fsdp_implementation_of(row, software);
+            if (strategy.optimizer_instances > 1 && (software == Software::nemo || is_megatron(software)))
+                strategy.gradient_syncs = strategies::GradientSyncs::two_hop;  // Megatron-FSDP
             if (framework.starts_with("hf + deepspeed"))
                 strategy.grad_reduce_collective = GradReduceCollective::all_reduce;
             return;

@@ -72,6 +72,12 @@ std::uint32_t derived_micro(const Row& row, const Parallelism& degrees, std::uin
     throw Skip("micro-batch not published");
 }
 
+/// MaxText's per_device_batch_size counts all devices, those that share tensors too, and what a step's replica takes it
+/// takes at once (configs/base.yml: gradient_accumulation_steps: 1).
+bool takes_batch_at_once(const Row& row, std::uint32_t accumulation) {
+    return contains(row.words("switches.framework") + source_words(row), "maxtext") && accumulation <= 1;
+}
+
 /// When gradients are summed in another format than they are computed in.
 Dtype map_grad_reduce(Software software, Dtype compute) {
     if (kernels::size_of(compute) == 4) return Dtype::fp32;
@@ -192,7 +198,7 @@ Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compu
     Batch batch;
     if (const auto global = row.count("gbs")) {
         batch.global = *global;
-        batch.micro = printed.micro;
+        batch.micro = takes_batch_at_once(row, printed.accumulation) ? batch.global / degrees.data : printed.micro;
         if (batch.micro == 0) batch.micro = derived_micro(row, degrees, batch.global, printed.accumulation);
     } else {
         if (printed.micro == 0) throw Skip("batch not published");

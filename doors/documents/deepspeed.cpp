@@ -41,8 +41,9 @@ constexpr Row rows[] = {
     refused("zero_optimization.zero_quantized_nontrainable_weights", "frozen weights kept in int8 are not modelled yet",
         "false"),
     noted("zero_optimization.zeropp_loco_param", "what quantizing gradients loses is not kept", estimate),
-    refused("zero_optimization.mics_shard_size", "ZeRO-3 within parts of the data ranks is not modelled yet",
-        "leave it out", Takes::one, "-1"),
+    refused("zero_optimization.mics_shard_size", "ZeRO-3 within parts of the data ranks is not imported yet",
+        "leave it out, and set strategy.num_distributed_optimizer_instances to the number of parts and gradient_sync "
+        "to two_hop in the scenario", Takes::one, "-1"),
     noted("zero_optimization.stage3_max_live_parameters", "every layer's weights are given back after use", estimate,
         Takes::one, "auto"),
     noted("zero_optimization.stage3_max_reuse_distance", "every layer's weights are given back after use", estimate,
@@ -210,6 +211,7 @@ void read_zero(const Givens& given, Draft& draft) {
     if (!number || stage == nullptr) return;
     set_key("/strategy/sharding", {stage->name, *number == 0 ? "none" : fmt::format("zero{}", *number), stage->origin},
             draft);
+    if (*number == 3) draft.set("/strategy/fsdp_implementation", "deepspeed", stage->origin);
     const Given* const overlap = given.find("zero_optimization.overlap_comm");  // on at stage 3 unless it says no
     if (overlap == nullptr ? *number == 3 : given.is_on("zero_optimization.overlap_comm"))
         draft.set("/strategy/overlap_grad_reduce", true, overlap == nullptr ? stage->origin : overlap->origin);

@@ -118,6 +118,7 @@ void read_fsdp(const Givens& given, Draft& draft) {
                                      "full or grad, with --set "
                                      "strategy.num_distributed_optimizer_instances=N");
     draft.set("/strategy/sharding", "zero3", origin);
+    draft.set("/strategy/fsdp_implementation", "fsdp1", origin);
     if (name == "grad") draft.set("/strategy/fsdp_reshard_after_forward", false, origin);
     draft.set("/strategy/overlap_grad_reduce", true, origin);
     draft.erase("/strategy/overlap_param_gather");

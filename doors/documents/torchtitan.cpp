@@ -134,7 +134,11 @@ void read_sharding(const Givens& given, Draft& draft) {
         draft.set("/strategy/num_distributed_optimizer_instances", replicas, replicate->origin);
     draft.set("/strategy/sharding", sharded ? "zero3" : "none", replicas > 1 ? replicate->origin : origin);
     draft.set("/strategy/overlap_grad_reduce", true, origin);
+    draft.set("/training/gradient_accumulation_fusion", false, draft.whole_file());  // autograd adds
+    if (sharded) draft.set("/strategy/fsdp_implementation", "fsdp2", origin);
     if (sharded) read_reshard(given, origin, draft);
+    // torch.distributed.pipelining (stage.py, backward_maybe_with_nosync) syncs behind a stage's last backward alone.
+    if (sharded && draft.whole("/strategy/pipeline", 1) > 1) draft.set("/strategy/gradient_sync", "step", origin);
     // All degrees together are the GPUs that the file was written for.
     const std::uint64_t data = replicas * (sharded && number(shard, 0) > 1 ? number(shard, 1) : 1);
     if (sharded && number(shard, 0) <= 1) return;

@@ -71,7 +71,7 @@ constexpr Row rows[] = {
     rule("sequence_parallel", none), rule("use_distributed_optimizer", none), rule("zero_stage"),
     noted("fsdp_double_buffer", "gathered weights are not kept twice", estimate, none),
     harmless("fsdp_manual_registration", none), rule("deepspeed", none),
-    sets("use_torch_fsdp2", "/strategy/sharding", "\"zero3\""), rule("data_parallel_sharding_strategy"),
+    rule("use_torch_fsdp2", none), rule("data_parallel_sharding_strategy"),
     rule("use_megatron_fsdp", none), rule("use_custom_fsdp", none),
     rule("ds_sequence_parallel_size"),
     refused("pipeline_model_parallel_split_rank", "a pipeline of encoder and decoder is not modelled yet", gpt),

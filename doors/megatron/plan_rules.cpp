@@ -135,9 +135,15 @@ void read_zero_stage(const Givens& given, Draft& draft) {
             draft);
     // As readers of its own files have it (documents/deepspeed.cpp); its optimizer for bf16 sums everything, too.
     if (counted == 1 || counted == 2) draft.set("/strategy/grad_reduce_collective", "all_reduce", origin);
+    if (counted == 3) draft.set("/strategy/fsdp_implementation", "deepspeed", origin);
 }
 
+/// Megatron-FSDP sums over its instances once a step (megatron_fsdp.py, outer_fsdp_group_grad_reduce).
 void read_fsdp(const Givens& given, Draft& draft) {
+    if (given.is_on("use_torch_fsdp2")) {
+        draft.set("/strategy/sharding", "zero3", given.find("use_torch_fsdp2")->origin);
+        draft.set("/strategy/fsdp_implementation", "fsdp2", given.find("use_torch_fsdp2")->origin);
+    }
     const Given* const fsdp = given.find_any({"use_megatron_fsdp", "use_custom_fsdp"});
     if (fsdp == nullptr) return;
     const std::string strategy = given.text("data_parallel_sharding_strategy");
@@ -152,8 +158,10 @@ void read_fsdp(const Givens& given, Draft& draft) {
     else if (strategy == "optim_grads_params")
         draft.set("/strategy/sharding", "zero3", origin);
     else
-        draft.findings.refuse(origin.place, origin.name, "this sharding is not known here",
-                              "no_shard, optim, optim_grads or optim_grads_params");
+        return draft.findings.refuse(origin.place, origin.name, "this sharding is not known here",
+                                     "no_shard, optim, optim_grads or optim_grads_params");
+    if (strategy.starts_with("optim_grads") && draft.whole("/strategy/num_distributed_optimizer_instances", 1) > 1)
+        draft.set("/strategy/gradient_sync", "two_hop", origin);
 }
 
 /// Words between blanks, or a list of them; core_attn alone is what selective recomputation is anyway.

@@ -93,9 +93,11 @@ private:
     [[nodiscard]] std::uint64_t gradient_bytes(std::uint64_t parameters) const {
         return parameters * strategies::state_bytes(plan_.training).gradient;
     }
+    /// On the data lane.
     [[nodiscard]] double moved(const std::vector<Move>& moves, std::uint64_t bytes) const {
         double seconds = 0;
         for (const Move& move : moves) {
+            if (strategies::lane_of(plan_, move) != Lane::data) continue;
             const strategies::Collective made = strategies::collective_of(plan_, move, bytes);
             const auto of = [&](std::uint32_t stage) {
                 return prices_.collective(stage, made.on_links(), made.group, made.bytes);

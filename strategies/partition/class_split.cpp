@@ -57,7 +57,7 @@ void shard_split_classifier(LayerStream& stream, const models::Linear& op) {
         piece.backward.push_back({.name = op.name + " bias gradient",
                                   .what = stream.pointwise(PointwiseKind::bias_gradient, rows, out),
                                   .of_weights = true});
-    if (!stream.plan.training.gradient_accumulation_fusion)
+    if (adds_apart(stream.plan))
         piece.backward.push_back({.name = op.name + " accumulate",
                                   .what = kernels::Pointwise{PointwiseKind::add, stream.sum_dtype(), in, out},
                                   .of_weights = true});

@@ -274,7 +274,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
     add_transposed_weight(piece.backward, plan_, std::uint64_t{experts} * out, in);
     add(piece.backward, name + " dgrad", Gemm{compute, experts, each, in, out, GemmPass::data_gradient},
         {{dy}, {held.weight.weight}, {dx}}, {}, true);
-    const bool fused = plan_.training.gradient_accumulation_fusion;
+    const bool fused = !adds_apart(plan_);
     const ValueId separate =
         fused ? no_value : stream_.flow.gradient(stream_.sums(), std::uint64_t{experts} * out * in);
     piece.backward.push_back(weight_gradient(stream_, name + " wgrad",

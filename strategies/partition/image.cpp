@@ -61,7 +61,7 @@ Detail launched_as(const kernels::Kernel& kernel, std::vector<View> operands) {
 void form_weight_gradient(LayerStream& stream, const models::Convolution& op, Piece& piece, View x, View dy,
                           View gradient) {
     const std::uint64_t weights = stream.flow.value(gradient.value).elements;
-    const bool fused = stream.plan.training.gradient_accumulation_fusion;
+    const bool fused = !adds_apart(stream.plan);
     const View formed = fused ? gradient : View{stream.flow.gradient(stream.sums(), weights)};
     Work wgrad{.name = op.name + " wgrad",
                .what = kernel(stream, op, GemmPass::weight_gradient),

@@ -276,7 +276,7 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
     const auto gradient_of = [&](const Launched& product, ValueId whole) {
         return apart() ? flow.gradient_of(product.y) : whole;
     };
-    const bool fused = stream_.plan.training.gradient_accumulation_fusion;
+    const bool fused = !adds_apart(stream_.plan);
     const ValueId separate = fused ? no_value : flow.gradient(stream_.sums(), std::uint64_t{gemm_.n} * gemm_.k);
     Work wgrad = weight_gradient(stream_, op_.name + " wgrad",
                                  {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient, spared()},

@@ -88,7 +88,7 @@ void PatchSharder::backward() {
     add("part from class token", over_patches(PointwiseKind::scale));
     add("patches wgrad", product(GemmPass::weight_gradient));
     if (op_.bias) add("patches bias gradient", over_patches(PointwiseKind::bias_gradient));
-    if (!stream_.plan.training.gradient_accumulation_fusion)
+    if (adds_apart(stream_.plan))
         add("patches accumulate", Pointwise{PointwiseKind::add, stream_.sum_dtype(), op_.pixels(), op_.hidden});
 }
 

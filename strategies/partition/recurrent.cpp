@@ -64,7 +64,7 @@ private:
     void weight_gradient(const char* name, std::uint64_t in, std::uint64_t out, std::uint64_t rows) {
         piece_.backward.push_back(
             {.name = name, .what = linear(GemmPass::weight_gradient, in, out, rows), .of_weights = true});
-        if (stream_.plan.training.gradient_accumulation_fusion) return;
+        if (!adds_apart(stream_.plan)) return;
         piece_.backward.push_back({.name = std::string(name) + " accumulate",
                                    .what = kernels::Pointwise{PointwiseKind::add, stream_.sum_dtype(), in, out},
                                    .of_weights = true});

@@ -10,6 +10,7 @@
 #include "strategies/dataflow.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/partition/tensor.hpp"
+#include "strategies/shard_copies.hpp"
 
 namespace orrery::strategies {
 

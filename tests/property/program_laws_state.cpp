@@ -139,9 +139,12 @@ void add_reduction(const Plan& plan, double parameters, bool experts, double mic
     const bool shares = plan.strategy.sharding == Sharding::zero2 || plan.strategy.sharding == Sharding::zero3;
     const bool every = shares && plan.strategy.gradient_syncs != GradientSyncs::step;
     const bool whole_every = !shares && plan.strategy.gradient_syncs == GradientSyncs::micro_batch;
+    const bool one_hop =
+        every && plan.strategy.optimizer_instances > 1 && plan.strategy.gradient_syncs != GradientSyncs::two_hop;
     const double steps = plan.pipeline_shape().steps;
     due.add(CollectiveKind::reduce_scatter, of.sharing, parameters * (every ? micro_batches : steps));
-    due.add(CollectiveKind::all_reduce, of.rest, parameters / of.in_sharing * (whole_every ? micro_batches : steps));
+    due.add(CollectiveKind::all_reduce, of.rest,
+            parameters / of.in_sharing * (whole_every || one_hop ? micro_batches : steps));
 }
 
 void require_reduced(const BuiltCombination& of, std::size_t number) {

@@ -85,6 +85,25 @@ const Case sync_cases[]{
          p.strategy.optimizer_instances = 2;
          p.strategy.overlap_grad_reduce = false;
      }},
+    {"Zero3InTwoHops",
+     [](Plan& p) {
+         fully_sharded(p, 4);
+         p.strategy.gradient_syncs = GradientSyncs::two_hop;
+         p.strategy.optimizer_instances = 2;
+     }},
+    {"Zero3InGroupsEachMicroBatch",
+     [](Plan& p) {
+         fully_sharded(p, 4);
+         p.strategy.optimizer_instances = 2;
+     }},
+    {"Zero2InGroupsByAllReduces",
+     [](Plan& p) {
+         p.strategy.data = 4;
+         p.strategy.sharding = strategies::Sharding::zero2;
+         p.strategy.optimizer_instances = 2;
+         p.strategy.grad_reduce_collective = strategies::GradReduceCollective::all_reduce;
+         p.strategy.bucket_bytes = 6000;
+     }},
     {"Zero3OnceAStepInAPipeline",
      [](Plan& p) {
          fully_sharded(p);

@@ -260,6 +260,8 @@ void host_optimizer(Dice& dice, json& s) {
 void instances(Dice& dice, json& s) {
     s["strategy"]["num_distributed_optimizer_instances"] = dice.one_of<std::uint32_t>({2, 2, 4});
     s["strategy"]["sharding"] = dice.one_of<std::string>({"zero1", "zero1", "zero2", "zero3"});
+    if (s["strategy"]["sharding"] == "zero3" && s["strategy"]["num_distributed_optimizer_instances"] == 4)
+        s["strategy"]["gradient_sync"] = "two_hop";
 }
 
 /// GPUs that multiply fp4 too.

@@ -145,26 +145,10 @@ TEST(Predict, ScaleFactorIsOneWithoutDataParallelism) {
 
 /// Beyond one would mean that more replicas make a replica faster.
 TEST(Predict, AClusterScalesNoBetterThanEvenly) {
-    for (const char* name :
-         {"gpt2-xl-dgx-2", "bert-large-dgx-1v", "gpt-1.7b-dgx-a100", "llama3-8b-dgx-h100", "resnet-50-dgx-a100",
-          "transformer-xl-base-dgx-a100", "t5-11b-dgx-h100", "vit-h14-dgx-a100", "clip-vit-l14-superpod-a100",
-          "gpt-1.3b-a100-h100"})
+    for (const char* name : {"gpt2-xl-dgx-2", "bert-large-dgx-1v", "gpt-1.7b-dgx-a100", "llama3-8b-dgx-h100",
+                             "resnet-50-dgx-a100", "transformer-xl-base-dgx-a100", "t5-11b-dgx-h100",
+                             "vit-h14-dgx-a100", "clip-vit-l14-superpod-a100", "gpt-1.3b-a100-h100"})
         EXPECT_LE(predict(shipped(name), profiles(), {.advice = false}).scale_factor, 1) << name;
-}
-
-/// PyTorch's FSDP sums over groups that share behind each micro-batch; here it is once a step.
-TEST(Predict, GroupsThatShareSayWhenTheyAreSummed) {
-    const auto warns = [](const char* strategy, int sequences) {
-        const Prediction p = quick(small_scenario(fmt::format(
-            R"({{"strategy": {{"tensor": 1, "pipeline": 1, "data": 16, {}}},
-                 "training": {{"global_batch_size": {}}}}})",
-            strategy, sequences)));
-        return std::ranges::any_of(p.warnings, [](const std::string& text) { return text.find("FSDP") != text.npos; });
-    };
-    constexpr const char* shared = R"("sharding": "zero3", "num_distributed_optimizer_instances": 2)";
-    EXPECT_TRUE(warns(shared, 64));
-    EXPECT_FALSE(warns(shared, 16)) << "one micro-batch";
-    EXPECT_FALSE(warns(R"("sharding": "zero3")", 64));
 }
 
 TEST(Predict, APlanThatDoesNotFitSaysWhatWouldHelp) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "strategies/build.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
@@ -86,12 +87,31 @@ TEST(Ownership, HybridShardingReducesPartsOverTheRest) {
     plan.strategy.sharding = Sharding::zero3;
     plan.strategy.optimizer_instances = 2;
     EXPECT_EQ(conversions(plan, dense),
-              (Conversions{"reduce_scatter over data", "all_reduce over replica of parts along data", "",
+              (Conversions{"reduce_scatter over data, all_reduce over replica of parts along data", "", "",
                            "all_gather over data"}));
     const Ownership o = ownership(plan, dense);
-    const auto reduce = moves(plan.mesh(), o.gradients, o.states, o.replicas);
-    EXPECT_EQ(reduce.front().size(plan.mesh(), 4000), 1000U);
+    const auto scatter = moves(plan.mesh(), o.formed, o.gradients, o.replicas);
+    EXPECT_EQ(scatter.back().size(plan.mesh(), 4000), 1000U);
     EXPECT_EQ(share(plan.mesh(), o, o.states, 4000), 1000U);
+}
+
+/// MiCS (Zhang et al. 2022, section 3.4), FSDP's set_requires_all_reduce(False): the second hop is once a step.
+TEST(Ownership, TwoHopsSumPartsOverGroupsOnceAStep) {
+    Plan plan = tiny_plan(1, 1, 8);
+    plan.strategy.optimizer_instances = 2;
+    plan.strategy.gradient_syncs = GradientSyncs::two_hop;
+    for (const Sharding sharding : {Sharding::zero2, Sharding::zero3}) {
+        plan.strategy.sharding = sharding;
+        const Conversions found = conversions(plan, dense);
+        EXPECT_EQ(found.behind_backward, "reduce_scatter over data");
+        EXPECT_EQ(found.before_update, "all_reduce over replica of parts along data");
+        EXPECT_NO_THROW(validate(plan));
+    }
+    plan.strategy.optimizer_instances = 1;
+    EXPECT_THROW(validate(plan), Error);
+    plan.strategy.optimizer_instances = 2;
+    plan.strategy.sharding = Sharding::zero1;
+    EXPECT_THROW(validate(plan), Error);
 }
 
 /// Megatron-LM's num_distributed_optimizer_instances (distributed_data_parallel.py): scattered inside an instance, then
