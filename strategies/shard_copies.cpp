@@ -1,6 +1,7 @@
 #include "strategies/shard_copies.hpp"
 
 #include "strategies/dataflow.hpp"
+#include "strategies/partition/tensor.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
@@ -100,7 +101,7 @@ std::uint64_t formed_bytes(const Plan& plan, std::uint64_t numbers) {
 std::vector<BufferId> copy_into_scatter(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers,
                                         BufferId from, bool summed) {
     const Dtype reduced = plan.training.precision.grad_reduce;
-    const Dtype formed = summed ? reduced : in_memory(plan.training.precision.compute);
+    const Dtype formed = summed ? reduced : in_memory(activation_dtype(plan));
     Passes passes(builder, intern, numbers, from);
     switch (plan.strategy.full_sharding.implementation) {
         case FsdpImplementation::megatron_fsdp: break;

@@ -102,6 +102,8 @@ void WeightGathers::gather(std::size_t number) {
 /// What was gathered for a visit, when its turn has come.
 void WeightGathers::copy_out(std::size_t number) {
     const Visit& visit = visits_[number];
+    if (visit.reads && visit.there)
+        gathered_[number] = there_.at({visit.slot->chunk, visit.begin});  // copied since it was asked for
     if (!visit.reads || visit.follows || visit.there) return;
     for (BufferId& gathered : gathered_[number]) copy_out(label_of(visit), gathered);
     if (visit.stays) there_[{visit.slot->chunk, visit.begin}] = gathered_[number];

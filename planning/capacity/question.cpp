@@ -188,14 +188,15 @@ void check_prices(const Question& question) {
     const Candidate* first = nullptr;
     for (const Candidate& each : question.candidates) {
         if (question.budget > 0 && !each.costs.stated())
-            throw Error(question.file, "/budget", fmt::format("given, but {} has no price", each.name),
+            throw Error(question.file, "/budget",
+                        fmt::format("given, but {} has no price", documents::printable(each.name)),
                         fmt::format("state {}/costs/price_per_gpu_hour, or leave the budget out", each.pointer));
         if (!each.costs.stated()) continue;
         if (first == nullptr) first = &each;
         if (each.costs.currency != first->costs.currency)
             throw Error(question.file, each.pointer + "/costs/currency",
                         fmt::format("{}, but {} is priced in {}", documents::printable(each.costs.currency),
-                                    first->name, documents::printable(first->costs.currency)),
+                                    documents::printable(first->name), documents::printable(first->costs.currency)),
                         "state all prices in one currency");
     }
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> ones{"strategy.tensor", "strategy.pipeline", "strategy.data",
                                                "training.micro_batch_size"};
-constexpr std::array<std::string_view, 50> defaults{"strategy.virtual_pipeline",
+constexpr std::array<std::string_view, 51> defaults{"strategy.virtual_pipeline",
                                                     "strategy.expert",
                                                     "strategy.expert_tensor",
                                                     "strategy.sequence_parallel",
@@ -50,6 +50,7 @@ constexpr std::array<std::string_view, 50> defaults{"strategy.virtual_pipeline",
                                                     "strategy.fsdp_layers_per_unit",
                                                     "strategy.fsdp_prefetch",
                                                     "strategy.fsdp_limit_all_gathers",
+                                                    "strategy.fsdp_implementation",
                                                     "strategy.gradient_sync",
                                                     "strategy.zero_quantized_weights",
                                                     "strategy.zero_hpz_partition_size",

@@ -241,7 +241,9 @@ void require_shared_gradients(const BuiltCombination& of, std::size_t number) {
         if (const auto* send = std::get_if<strategies::Send>(&op.what);
             send != nullptr && of.step.names[op.label.name] == "embedding gradient exchange")
             sent += static_cast<double>(send->bytes) / bytes;
-    const double words = both ? steps * static_cast<double>(program.state.words) : 0;
+    const bool shares = plan.strategy.sharding == Sharding::zero2 || plan.strategy.sharding == Sharding::zero3;
+    const std::uint64_t own = program.state.words / (shares ? replicas(plan, false).in_sharing : 1);
+    const double words = both ? steps * static_cast<double>(own) : 0;
     require(sent == words,
             fmt::format("{}: gradients of {:.9g} words are exchanged, not of {:.9g}", program.name, sent, words));
 }

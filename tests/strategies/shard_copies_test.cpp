@@ -97,6 +97,14 @@ TEST(ShardCopies, WhatStaysIsCopiedOnce) {
     EXPECT_EQ(moved(plan, Lane::compute)["copy gathered weights"], 2 * moved(plan, Lane::data)["gather weights"]);
 }
 
+/// Products of narrow formats leave gradients of 16 bits.
+TEST(ShardCopies, GradientsOfNarrowProductsHaveSixteenBits) {
+    Plan plan = sharded(FsdpImplementation::fsdp2);
+    const std::uint64_t half = moved(plan, Lane::compute)["copy gradients"];
+    plan.training.precision.compute = Dtype::fp8;
+    EXPECT_EQ(moved(plan, Lane::compute)["copy gradients"], half);
+}
+
 /// What the root has is used again at once, and not given back: norm and head, in FSDP1 the embedding too.
 TEST(ShardCopies, TheRootsWeightsStay) {
     const auto gathered = [](FsdpImplementation implementation) {
