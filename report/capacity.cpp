@@ -7,6 +7,7 @@
 
 #include "base/table.hpp"
 #include "base/units.hpp"
+#include "report/whole_run.hpp"
 #include "scenarios/scopes.hpp"
 
 namespace orrery::report {
@@ -123,8 +124,8 @@ Json option_json(const Option& best) {
             {"days", pair(best.days)},
             {"gpu_hours", pair(best.gpu_hours)},
             {"money", best.money ? pair(*best.money) : Json()},
-            {"mwh", best.mwh.high > 0 ? pair(best.mwh) : Json()},
-            {"co2_tonnes", best.co2_tonnes.high > 0 ? pair(best.co2_tonnes) : Json()}};
+            {"mwh", known_range(best.mwh)},
+            {"co2_tonnes", known_range(best.co2_tonnes)}};
 }
 
 }  // namespace

@@ -36,9 +36,6 @@ constexpr std::array causes{
     Cause{"fewer replicas", "shrunk", &Times::shrunk},
 };
 
-/// null where it is not known what a GPU draws.
-Json known(const reliability::Range& range) { return range.high > 0 ? Json{range.low, range.high} : Json(); }
-
 std::string failures_line(const Forecast& all) {
     const TrainingRun& run = all.run;
     if (run.failures_per_s == 0) return "failures    none\n";
@@ -104,6 +101,8 @@ std::string whole_run_table(const sim::Step& p, const Forecast& all) {
     return table.to_text() + failures_line(all) + checkpoints_line(all.run) + energy_line(whole_run_bill(p, all));
 }
 
+Json known_range(const reliability::Range& range) { return range.high > 0 ? Json{range.low, range.high} : Json(); }
+
 Json whole_run_json(const sim::Step& p, const Forecast& all) {
     const Bill bill = whole_run_bill(p, all);
     const TrainingRun& run = all.run;
@@ -120,8 +119,8 @@ Json whole_run_json(const sim::Step& p, const Forecast& all) {
             {"time_s", std::move(by_cause)},
             {"failures", all.failures},
             {"gpu_hours", bill.gpu_hours},
-            {"mwh", known(bill.mwh)},
-            {"co2_tonnes", known(bill.co2_tonnes)},
+            {"mwh", known_range(bill.mwh)},
+            {"co2_tonnes", known_range(bill.co2_tonnes)},
             {"mtbf_s", run.failures_per_s > 0 ? Json(run.mtbf()) : Json()},
             {"checkpoint",
              {{"bytes", run.checkpoint_bytes},

@@ -23,6 +23,9 @@ nlohmann::ordered_json whole_run_json(const sim::Step& step, const reliability::
 reliability::Bill whole_run_bill(const sim::Step& step, const reliability::Forecast& forecast,
                                  const reliability::Costs& costs = {});
 
+/// Of energy, or of what comes with it; null where it is not known what a GPU draws.
+nlohmann::ordered_json known_range(const reliability::Range& range);
+
 /// "391 to 794 MWh"; one number where both are the same.
 std::string range_text(const reliability::Range& range, std::string_view unit);
 

@@ -152,7 +152,7 @@ struct Described {
     std::vector<Derived> derived;
     std::vector<std::string> warnings;
     std::shared_ptr<const Folding> folding;
-    std::shared_ptr<const reliability::Forecast> whole_run;
+    std::optional<reliability::Job> job;  ///< where the whole training is asked for
     std::optional<WarmUp> warm_up;
 };
 
@@ -160,8 +160,13 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
     std::ranges::move(more, std::back_inserter(list));
 }
 
+/// Of a job whose replicas keep step as the window says, where there is one. Null: not asked for.
 std::shared_ptr<const reliability::Forecast> whole_run(const scenarios::Scenario& scenario,
-                                                       const reliability::Job& job) {
+                                                       std::optional<reliability::Job> asked,
+                                                       const synchrony::Outcome* window) {
+    if (!asked) return nullptr;
+    reliability::Job& job = *asked;
+    if (window != nullptr) job.step_s = scenario.plan.examples() / window->tokens_per_s();
     auto forecast = reliability::forecast(reliability::training_run(job, *scenario.whole_run), scenario.seed);
     forecast.job = job;
     return std::make_shared<const reliability::Forecast>(std::move(forecast));
@@ -212,9 +217,7 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     append(d.warnings, idle_kinds(kinds, seconds));
     std::vector<Breakdown> stages = of_stages(ran, of_classes);
 
-    if (scenario.whole_run) {
-        d.whole_run = whole_run(scenario, job_of(scenario, cluster, profiles, ran.program, mean_seconds));
-    }
+    if (scenario.whole_run) d.job = job_of(scenario, cluster, profiles, ran.program, mean_seconds);
 
     Recording recording;
     if (options.keep_trace) {
@@ -287,11 +290,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
     auto window = replica_window(scenario, *site);
     append(d.warnings, window_doubts(window.get(), d.step));
-    if (window && d.whole_run) {  // its replicas keep step otherwise
-        reliability::Job job = d.whole_run->job;
-        job.step_s = scenario.plan.examples() / window->tokens_per_s();
-        d.whole_run = whole_run(scenario, job);
-    }
+    auto whole = whole_run(scenario, std::move(d.job), window.get());
     std::string most;
     std::vector<std::string> better;
     if (options.advice) {
@@ -300,7 +299,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),
-             std::move(d.derived), std::move(better), std::move(d.warnings), std::move(d.whole_run), d.warm_up,
+             std::move(d.derived), std::move(better), std::move(d.warnings), std::move(whole), d.warm_up,
              std::move(window)}};
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "strategies/refusal.hpp"
+#include "strategies/sharding_rules.hpp"
 
 namespace orrery::strategies {
 
@@ -15,14 +16,6 @@ namespace {
 
 bool casts(const Plan& plan) { return plan.training.precision.on_the_wire() != plan.training.precision.grad_reduce; }
 bool by_ratio(const Plan& plan) { return plan.strategy.compression == Compression::by_ratio; }
-
-/// A cast moves 16 bits and 32; between two formats of 16 bits as much as any pass.
-Pointwise cast_of(const Precision& precision, std::uint64_t numbers) {
-    const kernels::Dtype sums = precision.grad_reduce, wire = precision.on_the_wire();
-    const bool alike = kernels::size_of(sums) == kernels::size_of(wire);
-    const kernels::Dtype narrow = kernels::size_of(sums) < kernels::size_of(wire) ? sums : wire;
-    return {alike ? PointwiseKind::scale : PointwiseKind::cast, narrow, 1, numbers};
-}
 
 void check_ratio(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
@@ -46,6 +39,12 @@ void check_ratio(const Plan& plan) {
 }
 
 }  // namespace
+
+Pointwise cast_between(kernels::Dtype from, kernels::Dtype to, std::uint64_t numbers) {
+    const bool alike = kernels::size_of(from) == kernels::size_of(to);
+    const kernels::Dtype narrow = kernels::size_of(from) < kernels::size_of(to) ? from : to;
+    return {alike ? PointwiseKind::scale : PointwiseKind::cast, narrow, 1, numbers};
+}
 
 bool changes_gradients(const Plan& plan) { return casts(plan) || by_ratio(plan); }
 
@@ -74,7 +73,7 @@ void check_gradient_wire(const Plan& plan) {
 }
 
 Lane lane_of(const Plan& plan, const Move& move) {
-    const bool shares = row_of(plan.strategy.sharding).kept.gradients != Placement::partial;
+    const bool shares = divides_gradients(plan.strategy.sharding);
     const bool over_groups = plan.strategy.optimizer_instances > 1 && move.group.has(Axis::replica);
     return shares && over_groups && move.kind == kernels::CollectiveKind::all_reduce ? Lane::replicas : Lane::data;
 }
@@ -96,7 +95,9 @@ BufferId change_gradients(const Plan& plan, Builder& builder, Intern& intern, st
         made = next;
         from = std::span(&made, 1);
     };
-    if (casts(plan)) pass("cast gradients", cast_of(plan.training.precision, numbers), kept);
+    const Precision& precision = plan.training.precision;
+    if (casts(plan))
+        pass("cast gradients", cast_between(precision.grad_reduce, precision.on_the_wire(), numbers), kept);
     const std::uint32_t passes = by_ratio(plan) ? plan.strategy.compression_passes : 0;
     for (std::uint32_t number = 1; number <= passes; ++number)
         pass("compress gradients", {PointwiseKind::scale, plan.training.precision.grad_reduce, 1, numbers},

@@ -16,6 +16,10 @@ namespace orrery::strategies {
 /// Throws Error where they do not go with the rest of the plan.
 void check_gradient_wire(const Plan& plan);
 
+/// So many numbers from one format to another, either way: a cast moves 16 bits and 32; between two formats of as many
+/// bits it moves as much as any pass.
+kernels::Pointwise cast_between(kernels::Dtype from, kernels::Dtype to, std::uint64_t numbers);
+
 /// Whether kernels run before what ranks exchange of gradients, and behind.
 bool changes_gradients(const Plan& plan);
 

@@ -7,6 +7,7 @@
 #include "strategies/narrow_weights.hpp"
 #include "strategies/optimizer_groups.hpp"
 #include "strategies/ownership.hpp"
+#include "strategies/sharding_rules.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/updates.hpp"
 #include "strategies/weight_offload.hpp"
@@ -168,7 +169,7 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
     const Dtype dtype = plan.training.precision.grad_reduce;
     // It follows the rank's own gradient reduction, of what the rank then has. A ring all-reduce between two ranks
     // moves the whole vector once in each direction. Shares are priced alone.
-    const bool shares = row_of(plan.strategy.sharding).kept.gradients != Placement::partial;
+    const bool shares = divides_gradients(plan.strategy.sharding);
     const std::uint64_t numbers = shares ? share(plan.mesh(), words, words.states, blocks.word_embedding_parameters)
                                          : blocks.word_embedding_parameters;
     const std::uint64_t bytes = numbers * kernels::size_of(dtype);

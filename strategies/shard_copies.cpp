@@ -1,6 +1,7 @@
 #include "strategies/shard_copies.hpp"
 
 #include "strategies/dataflow.hpp"
+#include "strategies/gradient_wire.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/zero_plus_plus.hpp"
@@ -26,7 +27,7 @@ public:
     /// To a buffer of their own.
     void copy(Lane lane, Dtype from, Dtype to) {
         const std::uint64_t bytes = numbers_ * kernels::size_of(to);
-        emit(lane, "copy gradients", between(from, to), builder_.buffer(bytes, Keep::gradient, use));
+        emit(lane, "copy gradients", cast_between(from, to, numbers_), builder_.buffer(bytes, Keep::gradient, use));
     }
     /// By the number of ranks, where they are.
     void divide(Lane lane, Dtype dtype) {
@@ -39,12 +40,6 @@ public:
 private:
     static constexpr Lifetime use{.span = Lifetime::Span::use};
 
-    /// A cast moves 16 bits and 32.
-    [[nodiscard]] Pointwise between(Dtype from, Dtype to) const {
-        const bool alike = kernels::size_of(from) == kernels::size_of(to);
-        const Dtype narrow = kernels::size_of(from) < kernels::size_of(to) ? from : to;
-        return {alike ? PointwiseKind::scale : PointwiseKind::cast, narrow, 1, numbers_};
-    }
     void emit(Lane lane, const char* name, const Pointwise& kernel, BufferId written) {
         Label label = intern_.label(name, Phase::gradient);
         label.plain = true;

@@ -79,7 +79,7 @@ void check_once_a_step(const Plan& plan) {
 }
 
 void check_two_hops(const Strategy& strategy) {
-    if (row_of(strategy.sharding).kept.gradients == Placement::partial)
+    if (!divides_gradients(strategy.sharding))
         refuse(of_syncs, fmt::format("two_hop, but {} reduces gradients once a step", row_of(strategy.sharding).name),
                "set sharding to \"zero2\" or \"zero3\", or leave it out", Source::origin_of_key);
     if (strategy.optimizer_instances == 1)
@@ -107,7 +107,7 @@ void check_sharding(const Plan& plan) {
 }
 
 std::string_view key_of_syncs(const Strategy& strategy) {
-    return row_of(strategy.sharding).kept.gradients != Placement::partial ? "/strategy/sharding" : of_syncs;
+    return divides_gradients(strategy.sharding) ? "/strategy/sharding" : of_syncs;
 }
 
 std::string said_of_syncs(const Strategy& strategy) {

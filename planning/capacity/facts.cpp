@@ -97,7 +97,7 @@ Facts facts_of(const scenarios::Scenario& scenario, calibrate::ProfileStore& pro
     Facts facts;
     facts.job = p.whole_run->job;
     facts.watts = sim::mean_power(p);
-    facts.cluster_gpus = topology::build(scenario.cluster).gpus();
+    facts.cluster_gpus = session.site(scenario, profiles)->cluster.gpus();
     facts.fits = p.fits;
     facts.mfu = p.mfu;
     facts.bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s);
