@@ -46,7 +46,8 @@ std::map<std::string, std::string> definitions(const std::vector<std::string>& t
         const std::size_t equals = text.find('=');
         if (equals == 0 || equals == std::string::npos)
             throw Error(fmt::format("--define {}: is no definition", text), "write NAME=VALUE, as in NNODES=16");
-        all[text.substr(0, equals)] = text.substr(equals + 1);
+        if (!all.try_emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+            throw Error(fmt::format("--define {}: is a second value of this name", text), "give each name one value");
     }
     return all;
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "reliability/options.hpp"
 
 namespace orrery::reliability {
 
@@ -64,6 +65,10 @@ void check(const Costs& costs) {
     if (owned && costs.purchase == 0)
         throw Error("", "/costs/purchase_price_per_gpu", "is missing beside what a purchase costs further",
                     "state it, or leave years_of_use, network_share, hosting_share_per_year and price_per_kwh out");
+}
+
+double gpus_with_spares(double gpus, std::uint32_t nodes, std::uint32_t spare_nodes) {
+    return spare_nodes == Failures::as_needed ? gpus : gpus * (1 + static_cast<double>(spare_nodes) / nodes);
 }
 
 Bill bill(const Costs& costs, const hardware::Power& watts, double gpus, double seconds) {

@@ -51,19 +51,11 @@ public:
         }
         return 0;
     }
-    /// From the shared file system once, then to all nodes over the network; from another tier each node its own.
+    /// From the shared file system once, then to all nodes over the network; from another tier each node its own,
+    /// beside the base of adapters, which none but the shared file system has.
     [[nodiscard]] double read(Tier tier) const {
-        const double resident = job_.resident_bytes * job_.gpus / job_.nodes;
-        switch (tier) {
-            case Tier::shared: {
-                const double once = std::max(bytes_ / rates_.read, of_node_ / rates_.node_read);
-                return job_.nodes > 1 ? std::max(once, resident / nics()) : once;
-            }
-            case Tier::nvme: return resident / drives(&Storage::nvme_read);
-            case Tier::host_memory: return job_.resident_bytes / copies("host_memory");
-            case Tier::peer_gpu: return resident / nics();
-        }
-        return 0;
+        const double base = job_.base_bytes / rates_.read;
+        return tier == Tier::shared ? read_shared(base) : std::max(base, read_back(tier));
     }
     /// For which an asynchronous checkpoint keeps the steps waiting: the states leave where the optimizer writes.
     [[nodiscard]] double snapshot(Tier tier) const {
@@ -73,6 +65,20 @@ public:
     }
 
 private:
+    [[nodiscard]] double resident_on_node() const { return job_.resident_bytes * job_.gpus / job_.nodes; }
+    [[nodiscard]] double read_shared(double base) const {
+        const double once = std::max(base + bytes_ / rates_.read, of_node_ / rates_.node_read);
+        return job_.nodes > 1 ? std::max(once, resident_on_node() / nics()) : once;
+    }
+    [[nodiscard]] double read_back(Tier tier) const {
+        switch (tier) {
+            case Tier::nvme: return resident_on_node() / drives(&Storage::nvme_read);
+            case Tier::host_memory: return job_.resident_bytes / copies("host_memory");
+            case Tier::peer_gpu: return resident_on_node() / nics();
+            case Tier::shared: break;
+        }
+        return 0;
+    }
     [[nodiscard]] double copies(const char* tier) const {
         if (job_.copy_bytes_per_second > 0) return job_.copy_bytes_per_second;
         throw Error("", tier != nullptr ? "/checkpoint/tier" : "/checkpoint/asynchronous",

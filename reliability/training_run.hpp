@@ -21,6 +21,7 @@ struct Job {
     std::uint32_t micro_batches = 0;     ///< of a step on each replica; 0: work divides as one likes
     double parameters = 0;               ///< of the model
     double saved_bytes[2] = {};          ///< of the whole checkpoint, by Saved
+    double base_bytes = 0;               ///< of what is not saved again: the model that adapters are put beside
     double resident_bytes = 0;           ///< of weights and states, of the GPU that holds the most
     std::uint32_t savers[2] = {};        ///< ranks that write, by Savers
     std::uint32_t on_one_node[2] = {};   ///< of these, on the node that has the most of them

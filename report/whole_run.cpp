@@ -74,9 +74,8 @@ std::string range_text(const reliability::Range& range, std::string_view unit) {
 }
 
 Bill whole_run_bill(const sim::Step& p, const Forecast& all, const reliability::Costs& costs) {
-    const bool stated = all.run.spare_nodes != reliability::Failures::as_needed;
-    const double spares = stated ? static_cast<double>(all.run.spare_nodes) / all.run.nodes : 0;
-    return reliability::bill(costs, sim::mean_power(p), p.gpus * (1 + spares), all.seconds());
+    const double gpus = reliability::gpus_with_spares(p.gpus, all.run.nodes, all.run.spare_nodes);
+    return reliability::bill(costs, sim::mean_power(p), gpus, all.seconds());
 }
 
 std::string whole_run_line(const Forecast& all) {

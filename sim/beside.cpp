@@ -34,7 +34,7 @@ double Slowed::*cause(Lane lane) {
 
 }  // namespace
 
-std::vector<Beginning> data_lane_beginnings(const Program& program) {
+std::vector<Beginning> beginnings_among_data_ranks(const Program& program) {
     std::vector<Beginning> list;
     // By buffer, the number of the first operation that may read it, or write it.
     std::vector<std::uint32_t> readable(program.buffers.size(), 0), writable(program.buffers.size(), 0);
@@ -43,7 +43,7 @@ std::vector<Beginning> data_lane_beginnings(const Program& program) {
         const Op& op = program.ops[i];
         if (std::holds_alternative<strategies::HostSync>(op.what)) lane = i + 1;
         std::uint32_t behind = i + 1;
-        if (op.lane == Lane::data) {
+        if (strategies::among_data_ranks(op.lane)) {
             for (const BufferId id : program.reads(op)) lane = std::max(lane, readable[id]);
             for (const BufferId id : program.writes(op)) lane = std::max(lane, writable[id]);
             if (std::holds_alternative<strategies::Collective>(op.what)) list.push_back({i, lane});

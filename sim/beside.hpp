@@ -17,7 +17,7 @@ struct Slowed {
     [[nodiscard]] double total() const { return tensor + experts + data + copies; }
 };
 
-/// A collective of the data lane, by its number in a program, and the number of the first operation that it can run
+/// A collective among data ranks, by its number in a program, and the number of the first operation that it can run
 /// beside: what it reads has been written by those before, what it overwrites has been read, the lane has begun all
 /// that comes before it there, and the host, which is ahead, has come so far.
 struct Beginning {
@@ -25,7 +25,7 @@ struct Beginning {
 };
 /// In the order of the program, which is that of `at` too. What is asked for late begins before its place: gathers that
 /// the host asks for as their turn comes run beside the layer before.
-std::vector<Beginning> data_lane_beginnings(const strategies::Program& program);
+std::vector<Beginning> beginnings_among_data_ranks(const strategies::Program& program);
 
 /// Goes through a role's operations in the order of its program, blocks included: told operation by operation, a call
 /// and its operations one by one come to the same. What another lane does lasts as long as it takes alone, counted in

@@ -55,23 +55,22 @@ struct Sweeps {
     Sweep tensor, experts, data, messages, copies, waits;
 
     Sweeps(const strategies::Program& program, const RankClass& rank) {
-        auto wait = rank.data_waits.begin();
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const Op& op = program.ops[i];
             if (op.lane == Lane::compute) continue;
             const Span& span = rank.spans[i];
             if (op.lane == Lane::tensor) tensor.add(span);
             if (op.lane == Lane::expert) experts.add(span);
-            if (op.lane == Lane::data || op.lane == Lane::replicas) data.add(span);
-            if (op.lane == Lane::data && std::holds_alternative<Collective>(op.what) && wait != rank.data_waits.end()) {
-                waits.add({span.begin - *wait, span.begin});
-                ++wait;
-            }
+            if (strategies::among_data_ranks(op.lane)) data.add(span);
             if (std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what))
                 messages.add(span);
             if (std::holds_alternative<strategies::Copy>(op.what) ||
                 std::holds_alternative<strategies::HostCompute>(op.what))
                 copies.add(span);
+        }
+        for (const Wait& wait : rank.data_waits) {
+            const double met = rank.spans[wait.op].begin;
+            waits.add({met - wait.seconds, met});
         }
         for (Sweep* sweep : {&tensor, &experts, &data, &messages, &copies, &waits}) sweep->sort();
     }

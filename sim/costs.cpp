@@ -293,7 +293,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
     Beside beside(slowdown_);
     std::vector<double> left;  // by what runs beside, one round before the end of those that are written
     const std::vector<Beginning> beginnings =
-        slowdown_ == 1.0 ? std::vector<Beginning>{} : data_lane_beginnings(program);
+        slowdown_ == 1.0 ? std::vector<Beginning>{} : beginnings_among_data_ranks(program);
     auto next = beginnings.begin();
     const std::uint32_t end = program.rounds.end();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
@@ -314,7 +314,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
         if (in_order) beside.wait(program, op);
         if (const auto* collective = std::get_if<Collective>(&op.what);
-            collective != nullptr && !in_order && op.lane != Lane::data)
+            collective != nullptr && !in_order && !strategies::among_data_ranks(op.lane))
             beside.begin(program, op, collective_seconds(step, *collective));
         if (const auto* copy = std::get_if<strategies::Copy>(&op.what);
             copy != nullptr && !copy->of_drives() && copies_->takes_cores())

@@ -18,7 +18,6 @@ namespace {
 using strategies::Lane;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-constexpr auto data_lane = static_cast<std::size_t>(Lane::data);
 
 /// A job's step may be repeated so often: beyond, steps are too unlike for a step of one to say anything of the other.
 constexpr std::uint32_t most_steps = 10'000;
@@ -294,8 +293,9 @@ void JobReplay::finish(Rendezvous::Number number, double begin, double end) {
         const Tape::Op& op = p.tape->ops[party.op];
         p.waiting &= ~(1U << op.lane());
         p.ready |= 1U << op.lane();
-        if (p.spans != nullptr && op.kind == Tape::Kind::collective && op.lane() == data_lane)
-            result_.classes[party.who].data_waits.push_back(begin - party.ready);
+        if (p.spans != nullptr && op.kind == Tape::Kind::collective &&
+            strategies::among_data_ranks(static_cast<Lane>(op.lane())))
+            result_.classes[party.who].data_waits.push_back({party.op, begin - party.ready});
         end_operation(p, op, party.op, begin, end);
         work_.push_back(party.who);
     }

@@ -69,8 +69,6 @@ bool worth_folding_again(const strategies::StepProgram& step, const Folding& fol
 
 bool shortened(const strategies::StepProgram& program) { return program.programs.front().rounds.left_out > 0; }
 
-constexpr auto data_lane = static_cast<std::size_t>(strategies::Lane::data);
-
 std::size_t span_bytes(const strategies::StepProgram& step, const Folding& folding) {
     std::size_t spans = 0;
     for (const RankClass& rank : folding.classes) spans += step.programs[rank.role].ops.size();
@@ -263,14 +261,12 @@ void RanStep::complete_spans(const KnownStart& known, const Tapes& tapes) {
         const RankClass& before = (*known.classes)[known.folding->class_of[rank.representative]];
         const Tape& tape = tapes.of(rank);
         rank.spans = before.spans;
-        std::size_t waits = 0;  // of collectives on the data lane that were known
         for (std::size_t i = 0, first = tape.ops.size() - rest.size(); i < tape.ops.size(); ++i) {
-            const bool knew = known.knows(tape.ops[i], before.spans[i]);
-            if (!knew) rank.spans[i] = rest[i - first];
-            if (knew && tape.ops[i].kind == Tape::Kind::collective && tape.ops[i].lane() == data_lane) ++waits;
+            if (!known.knows(tape.ops[i], before.spans[i])) rank.spans[i] = rest[i - first];
         }
-        rank.data_waits.insert(rank.data_waits.begin(), before.data_waits.begin(),
-                               before.data_waits.begin() + static_cast<std::ptrdiff_t>(waits));
+        std::ranges::copy_if(before.data_waits, std::back_inserter(rank.data_waits), [&](const Wait& wait) {
+            return known.knows(tape.ops[wait.op], before.spans[wait.op]);
+        });
     }
 }
 

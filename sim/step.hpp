@@ -48,14 +48,19 @@ struct Repeated {
     [[nodiscard]] double seconds() const { return times * period; }
 };
 
+/// Of a collective, by its number in the role's program: seconds from when this rank came until its last member did.
+struct Wait {
+    std::uint32_t op = 0;
+    double seconds = 0;
+};
+
 /// One class of identical ranks. Spans are in program order of its role's program; empty where they were not recorded.
 /// Those of a shortened program are as if it were not, all but `end`.
 struct RankClass {
     std::uint32_t representative = 0, size = 1, role = 0;
     std::vector<Span> spans;
     double end = 0;  ///< of its last operation
-    /// Where spans are recorded, of each collective of the data lane, in order: seconds until its last member came.
-    std::vector<double> data_waits = {};
+    std::vector<Wait> data_waits = {};  ///< where spans are recorded: of all that meets among data ranks
     Repeated repeated = {};
 };
 

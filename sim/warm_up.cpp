@@ -14,9 +14,7 @@ double exchanged_bytes(const strategies::StepProgram& step) {
         double sent = 0;
         for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
             const auto* collective = std::get_if<strategies::Collective>(&program.ops[i].what);
-            const strategies::Lane lane = program.ops[i].lane;
-            const bool of_gradients = lane == strategies::Lane::data || lane == strategies::Lane::replicas;
-            if (collective == nullptr || !of_gradients) continue;
+            if (collective == nullptr || !strategies::among_data_ranks(program.ops[i].lane)) continue;
             sent += static_cast<double>(program.rounds.times(i)) * static_cast<double>(collective->bytes) *
                     kernels::bus_factor(collective->on_links(), step.mesh.group_size(collective->group));
         }

@@ -7,6 +7,7 @@
 #include "sim/host_copies.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/trained_parameters.hpp"
 
 namespace orrery::sim {
 
@@ -71,25 +72,6 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
     job.node_tokens = of_replica * readers.most();
 }
 
-/// Of the model's parameters, those that are trained, adapters too, and those that are saved as they are: of adapters'
-/// base model there is a checkpoint already. Ranks' own shares stand for the whole.
-struct Counted {
-    double trained = 0, frozen = 0;
-};
-Counted counted(const strategies::Plan& plan, const strategies::StepProgram& step, double parameters) {
-    const bool adapters = plan.training.lora_rank > 0;
-    if (!adapters && plan.training.frozen_layers == 0) return {.trained = parameters};
-    double trained = 0, all = 0;
-    for (const strategies::Program& program : step.programs) {
-        for (const strategies::BucketState& bucket : program.state.buckets)
-            trained += static_cast<double>(bucket.parameters);
-        for (const strategies::LayerState& layer : program.state.layers)
-            all += static_cast<double>(layer.parameters + layer.experts);
-    }
-    if (adapters) return {.trained = parameters * trained / (all - trained)};
-    return {.trained = parameters * trained / all, .frozen = parameters * (all - trained) / all};
-}
-
 /// What the optimizer updates, with its moments, and beside fp32 masters the 16-bit weights. What is gathered, cast or
 /// copied from these is not saved.
 void add_bytes(const strategies::Plan& plan, const strategies::StepProgram& step, Job& job) {
@@ -97,11 +79,15 @@ void add_bytes(const strategies::Plan& plan, const strategies::StepProgram& step
     constexpr double narrow = 2;
     const bool narrow_weights = plan.training.master_weights && strategies::state_bytes(plan.training).weight < 4;
     job.parameters = static_cast<double>(models::parameters(models::build(plan.model)));
-    const Counted of = counted(plan, step, job.parameters);
-    const double frozen = of.frozen * strategies::state_bytes(plan.training).weight;
-    job.saved_bytes[static_cast<std::size_t>(reliability::Saved::masters)] = masters * of.trained + frozen;
+    const strategies::TrainedParameters of = strategies::trained_parameters(plan);
+    const auto trained = static_cast<double>(of.trained);
+    const double as_they_are = static_cast<double>(of.frozen) * strategies::state_bytes(plan.training).weight;
+    const bool adapters = plan.training.lora_rank > 0;
+    job.base_bytes = adapters ? as_they_are : 0;
+    const double saved = adapters ? 0 : as_they_are;
+    job.saved_bytes[static_cast<std::size_t>(reliability::Saved::masters)] = masters * trained + saved;
     job.saved_bytes[static_cast<std::size_t>(reliability::Saved::states)] =
-        (masters + (narrow_weights ? narrow : 0)) * of.trained + frozen;
+        (masters + (narrow_weights ? narrow : 0)) * trained + saved;
     for (const strategies::Program& program : step.programs) {
         double resident = 0;
         for (const strategies::Buffer& buffer : program.buffers) {

@@ -31,13 +31,15 @@ void check_full_sharding(const Plan& plan) {
                fmt::format("given, but sharding is {}: weights are gathered under zero3 alone",
                            row_of(strategy.sharding).name),
                "set sharding to \"zero3\", or leave it out", Source::origin_of_key);
-    const bool deepspeeds = strategy.full_sharding == FullSharding{.implementation = FsdpImplementation::deepspeed};
-    if (is_zero_plus_plus(strategy) && !deepspeeds)
-        refuse(key, "given beside ZeRO++, which is DeepSpeed's and has an order of its own",
+    FullSharding of_others = strategy.full_sharding;
+    if (of_others.implementation == FsdpImplementation::deepspeed) of_others.implementation = {};
+    const std::string_view others_key = given_key(of_others);
+    if (is_zero_plus_plus(strategy) && !others_key.empty())
+        refuse(others_key, "given beside ZeRO++, which is DeepSpeed's and has an order of its own",
                "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this",
                Source::deepspeed_order);
-    if (plan.offloads_weights() && !deepspeeds)
-        refuse(key, "given beside weights that are offloaded, which come in DeepSpeed's order",
+    if (plan.offloads_weights() && !others_key.empty())
+        refuse(others_key, "given beside weights that are offloaded, which come in DeepSpeed's order",
                "set offload_param_device to \"none\", or leave it out", Source::deepspeed_order);
     const models::ModelSpec& model = plan.model;
     if (strategy.full_sharding.unit_layers > 1 && (model.decoder_layers > 0 || model.takes_images()))

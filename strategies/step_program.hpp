@@ -55,6 +55,8 @@ enum class Lane : std::uint8_t {
 };
 inline constexpr std::size_t lanes = 18;
 std::string_view name(Lane lane);
+/// Whether what meets there is among data ranks: gradients and parameters.
+constexpr bool among_data_ranks(Lane lane) { return lane == Lane::data || lane == Lane::replicas; }
 
 /// What a buffer holds.
 enum class Keep : std::uint8_t { weight, gradient, optimizer, activation, scratch };

@@ -169,7 +169,8 @@ constexpr std::array of_strategy{
         .words = fsdp_implementations,
         .help = "zero3: whose code it is, by what it copies beside its collectives. megatron_fsdp: nothing; fsdp1: "
                 "gradients to one flat one, which is cast and divided; fsdp2 (fully_shard, TorchTitan): gathered "
-                "weights to parameters, gradients to what is scattered; deepspeed: both, gradients twice.",
+                "weights to parameters, gradients to what is scattered; deepspeed: both, gradients twice. All but "
+                "megatron_fsdp keep the head's weights from its forward to its backward, fsdp1 the embedding's too.",
         .origin = "PyTorch (torch.distributed.fsdp); DeepSpeed (runtime/zero/stage3.py); Megatron-LM (Megatron-FSDP)"}),
     field<&Strategy::full_sharding, &FullSharding::reshard_after_forward>({.name = "fsdp_reshard_after_forward",
         .help = "zero3: weights are given back behind the forward and gathered again for the backward; false: they "

@@ -116,15 +116,14 @@ struct Outcome {
     reliability::Bill bill;
 };
 
-/// GPUs that are held: all of the cluster where the candidate says how many nodes it has, else the plan's; and spare
-/// nodes that the question states.
+/// GPUs that are held: the plan's and spare nodes that the question states, or all of the cluster where the candidate
+/// says how many nodes it has; those that the plan leaves idle are its spares.
 double held(const Candidate& candidate, const Facts& facts) {
-    const reliability::Failures& failures = candidate.options.failures;
+    const double gpus =
+        reliability::gpus_with_spares(facts.job.gpus, facts.job.nodes, candidate.options.failures.spare_nodes);
     const json& cluster = candidate.scenario.at("cluster");
     const bool whole = cluster.is_object() && cluster.contains("nodes");
-    const double gpus = whole ? std::max(facts.cluster_gpus, facts.job.gpus) : facts.job.gpus;
-    if (failures.spare_nodes == reliability::Failures::as_needed) return gpus;
-    return gpus + facts.job.gpus * (static_cast<double>(failures.spare_nodes) / facts.job.nodes);
+    return whole ? std::max<double>(facts.cluster_gpus, gpus) : gpus;
 }
 
 Outcome run(const Question& question, const Candidate& candidate, const Facts& facts, const Turned& turned = {}) {
@@ -388,8 +387,10 @@ Answer answer(const Question& question, FactsFile& known, const ProgressCallback
                                      : none);
         all.plans.push_back(candidate.plans);
     }
+    std::size_t refused = 0;
+    for (const CandidateAnswer& each : all.candidates) refused += each.refused.size();
     const bool some = std::ranges::any_of(all.candidates, [](const auto& each) { return each.best.has_value(); });
-    if (!some && !unfit.empty()) throw unfit.front();
+    if (!some && !unfit.empty() && unfit.size() == refused) throw unfit.front();
     for (std::size_t i = 0; i < all.candidates.size(); ++i) {
         const CandidateAnswer& each = all.candidates[i];
         if (!each.meets) continue;

@@ -79,7 +79,9 @@ GpuPrices prices_of(const std::vector<std::string>& texts) {
         const auto read = std::from_chars(number, end, price);
         if (read.ec != std::errc{} || read.ptr != end || !(price > 0) || !std::isfinite(price))
             throw Error("--price " + text, "", "is no price of a GPU-hour", "write a number above 0: H100=2.5");
-        prices[gpu->name] = price;
+        if (!prices.try_emplace(gpu->name, price).second)
+            throw Error("--price " + text, "", fmt::format("is a second price of {}", gpu->name),
+                        "give each kind of GPU one price");
     }
     return prices;
 }

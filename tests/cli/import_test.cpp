@@ -138,7 +138,8 @@ TEST(Import, RefusesWrongUse) {
                                        {"import", "hf", file, "--out", file},
                                        {"import", "hf", file, "--gpus", "0"},
                                        {"import", "hf", file, "--set", "x"},
-                                       {"import", "megatron", file, "--define", "=1"}}) {
+                                       {"import", "megatron", file, "--define", "=1"},
+                                       {"import", "megatron", file, "--define", "A=1", "--define", "A=2"}}) {
         const Result result = orrery(arguments);
         EXPECT_EQ(result.exit, 2) << result.err;
         EXPECT_EQ(result.out, "");

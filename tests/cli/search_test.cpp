@@ -137,6 +137,7 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--objective", "cost", "--price", "A100-80GB=-2"},
         {"--objective", "cost", "--price", "A100-80GB"},
         {"--objective", "cost", "--price", "A1000=2"},
+        {"--objective", "cost", "--price", "A100=2", "--price", "A100-80GB=3"},
         {"--objective", "cost", "--price", "H100=2"},
         {"--fix", "strategy.tensr=2"},
         {"--fix", "strategy.tensor"},

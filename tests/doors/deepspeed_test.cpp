@@ -160,6 +160,7 @@ TEST(DeepSpeed, ReadsZeroInfinity) {
         "offload_optimizer": {"device": "nvme", "nvme_path": "/local_nvme", "pipeline_read": true,
                               "pipeline_write": false, "buffer_count": 4}})");
     EXPECT_FALSE(all.refused()) << refusals(all);
+    EXPECT_EQ(at(all, "/strategy/fsdp_implementation"), "deepspeed");
     EXPECT_EQ(at(all, "/strategy/offload_param_device"), "nvme");
     EXPECT_EQ(at(all, "/strategy/optimizer_cpu_offload"), true);
     EXPECT_EQ(at(all, "/strategy/overlap_cpu_optimizer_d2h_h2d"), true);
@@ -173,6 +174,7 @@ TEST(DeepSpeed, ReadsZeroInfinity) {
               nullptr);
     const Imported whole = read(R"({"stage": 2, "offload_param": {"device": "cpu"}})");
     EXPECT_TRUE(says(whole, Verdict::refused, "shares of zero3")) << refusals(whole);
+    EXPECT_EQ(at(whole, "/strategy/fsdp_implementation"), nullptr);
 }
 
 TEST(DeepSpeed, ReadsOneBitAdam) {

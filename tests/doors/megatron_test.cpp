@@ -178,6 +178,22 @@ TEST(Megatron, ReadsDeepSpeedsArguments) {
     EXPECT_EQ(at(with("--deepspeed --zero-stage 0"), "/strategy/grad_reduce_collective"), "all_reduce");
     EXPECT_EQ(at(with("--deepspeed --zero-stage 3"), "/strategy/grad_reduce_collective"), nullptr);
     EXPECT_EQ(at(with("--use-distributed-optimizer"), "/strategy/grad_reduce_collective"), nullptr);
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 3"), "/strategy/fsdp_implementation"), "deepspeed");
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 2"), "/strategy/fsdp_implementation"), nullptr);
+}
+
+/// PyTorch's, and Megatron-LM's own, whose groups sum behind the last micro-batch.
+TEST(Megatron, ReadsFullSharding) {
+    const Imported torch = with("--use-torch-fsdp2");
+    EXPECT_EQ(at(torch, "/strategy/sharding"), "zero3") << refusals(torch);
+    EXPECT_EQ(at(torch, "/strategy/fsdp_implementation"), "fsdp2");
+    const std::string own = "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params";
+    EXPECT_EQ(at(with(own), "/strategy/sharding"), "zero3");
+    EXPECT_EQ(at(with(own), "/strategy/fsdp_implementation"), nullptr);
+    EXPECT_EQ(at(with(own), "/strategy/gradient_sync"), nullptr);
+    const Imported groups = with(own + " --num-distributed-optimizer-instances 2");
+    EXPECT_EQ(at(groups, "/strategy/num_distributed_optimizer_instances"), 2) << refusals(groups);
+    EXPECT_EQ(at(groups, "/strategy/gradient_sync"), "two_hop");
 }
 
 TEST(Megatron, ReadsTheOptimizerInHostMemory) {

@@ -43,6 +43,17 @@ TEST(NeMo, ReadsTheExample) {
     EXPECT_EQ(at(job, "/training/precision"), "bf16");
 }
 
+TEST(NeMo, ReadsFullSharding) {
+    const Imported full = read(small + "  fsdp: true\n");
+    EXPECT_EQ(at(full, "/strategy/sharding"), "zero3") << refusals(full);
+    EXPECT_EQ(at(full, "/strategy/fsdp_implementation"), "fsdp1");
+    EXPECT_EQ(at(full, "/strategy/fsdp_reshard_after_forward"), nullptr);
+    const Imported grad = read(small + "  fsdp: true\n  fsdp_sharding_strategy: grad\n");
+    EXPECT_EQ(at(grad, "/strategy/fsdp_reshard_after_forward"), false) << refusals(grad);
+    EXPECT_TRUE(says(read(small + "  fsdp: true\n  fsdp_sharding_strategy: hybrid\n"), Verdict::refused,
+                     "how many ranks share is not said here"));
+}
+
 TEST(NeMo, ReadsHowWeightsAreKeptInFp8) {
     const Imported job = read(small + "  fp8: true\n  fp8_params: true\n  disable_parameter_transpose_cache: true\n");
     EXPECT_EQ(at(job, "/training/fp8_param_gather"), true) << refusals(job);

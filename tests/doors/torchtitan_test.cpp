@@ -130,6 +130,7 @@ TEST(TorchTitan, ReadsWhatProductsAndStatesAreIn) {
 TEST(TorchTitan, ReadsHowManyMicroBatchesThereAre) {
     const std::string number = "[experimental]\npipeline_parallel_microbatches = ";
     EXPECT_EQ(at(pipelined(number + "8"), "/training/micro_batch_size"), 2);
+    EXPECT_EQ(at(pipelined(number + "8"), "/strategy/gradient_sync"), "step");
     EXPECT_TRUE(says(pipelined(number + "3"), Verdict::refused, "3 micro-batches do not divide 16"));
 }
 
@@ -201,6 +202,9 @@ TEST(TorchTitan, ReadsContextRanksAndGroupsThatShare) {
     EXPECT_EQ(at(job, "/strategy/cp_comm_type"), "all_gather");
     EXPECT_EQ(at(job, "/strategy/sharding"), "zero3");
     EXPECT_EQ(at(job, "/strategy/num_distributed_optimizer_instances"), 2);
+    EXPECT_EQ(at(job, "/strategy/fsdp_implementation"), "fsdp2");
+    EXPECT_EQ(at(job, "/strategy/gradient_sync"), nullptr) << "behind every micro-batch";
+    EXPECT_EQ(at(job, "/training/gradient_accumulation_fusion"), false);
     const Imported ring = read(std::string(file) + "context_parallel_rotate_method = \"alltoall\"\n");
     EXPECT_EQ(at(ring, "/strategy/cp_comm_type"), "p2p");
 }

@@ -16,7 +16,7 @@ using strategies::Lane;
 
 std::vector<std::uint32_t> places(const strategies::Program& program) {
     std::vector<std::uint32_t> at;
-    for (const Beginning& each : data_lane_beginnings(program)) at.push_back(each.at);
+    for (const Beginning& each : beginnings_among_data_ranks(program)) at.push_back(each.at);
     return at;
 }
 

@@ -105,6 +105,29 @@ TEST(WholeRun, SavesWhatIsTrained) {
     const reliability::Job adapters = saved({{"training.lora_rank", "16"}});
     EXPECT_LT(adapters.saved_bytes[0], 0.02 * all.saved_bytes[0]);
     EXPECT_GT(adapters.saved_bytes[0], 0.0005 * all.saved_bytes[0]);
+    EXPECT_DOUBLE_EQ(adapters.base_bytes, 2 * all.parameters);
+    // Of the first of 96 layers and the words 2 bytes each are saved, of all others 14.
+    const reliability::Job frozen = saved({{"training.frozen_layers", "1"}, {"model.tie_word_embeddings", "false"}});
+    const reliability::Job trained = saved({{"model.tie_word_embeddings", "false"}});
+    const double of_layer = 12.0 * 12288 * 12288 + 13 * 12288, of_words = (50257.0 + 2048) * 12288;
+    EXPECT_DOUBLE_EQ(frozen.base_bytes, 0);
+    EXPECT_NEAR(trained.saved_bytes[0] - frozen.saved_bytes[0], 12 * (of_layer + of_words), 1e6);
+}
+
+/// A restart of adapters reads the base they are put beside, from wherever they are saved.
+TEST(WholeRun, AdaptersReadTheirBase) {
+    const auto read = [](const std::vector<scenarios::Override>& also) {
+        std::vector<scenarios::Override> overrides{{"training.fused_attention", "true"},
+                                                   {"training.lora_rank", "16"},
+                                                   {"storage.read_rate", "1 GB/s"},
+                                                   {"reliability", "{}"}};
+        overrides.insert(overrides.end(), also.begin(), also.end());
+        return predicted(overrides).whole_run->run.read;
+    };
+    const double base = 2 * 174.6;  // GB
+    EXPECT_GT(read({{"checkpoint", "{}"}}), base);
+    EXPECT_LT(read({{"checkpoint", "{}"}}), 1.05 * base);
+    EXPECT_NEAR(read({{"checkpoint.tier", "peer_gpu"}}), base, 0.001 * base);
 }
 
 TEST(WholeRun, EveryKeyHasItsEffect) {

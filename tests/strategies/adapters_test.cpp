@@ -8,6 +8,7 @@
 #include "strategies/layer_blocks.hpp"
 #include "strategies/reruns.hpp"
 #include "strategies/stage.hpp"
+#include "strategies/trained_parameters.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
 namespace orrery::strategies {
@@ -49,6 +50,18 @@ TEST(Adapters, FrozenWeightsHaveNoGradients) {
                      products(whole.pieces, &Piece::forward) + 2 * tokens * inner);
     EXPECT_DOUBLE_EQ(products(adapted.pieces, &Piece::backward),
                      products(whole.pieces, &Piece::backward) / 2 + 4 * tokens * inner);
+}
+
+/// Whatever ranks hold of them.
+TEST(Adapters, CountOnceOverTensorRanks) {
+    const TrainedParameters alone = trained_parameters(plan_of(4));
+    Plan split = plan_of(4);
+    split.strategy.tensor = split.strategy.data = 2;
+    const TrainedParameters both = trained_parameters(split);
+    EXPECT_EQ(alone.trained, block(plan_of(4)).parameters() * plan_of(4).model.layers);
+    EXPECT_EQ(both.trained, alone.trained);
+    EXPECT_EQ(alone.frozen, models::parameters(models::build(plan_of(4).model)));
+    EXPECT_EQ(both.frozen, alone.frozen);
 }
 
 TEST(Adapters, TargetsChooseLayers) {

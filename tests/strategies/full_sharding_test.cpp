@@ -189,6 +189,12 @@ TEST(FullSharding, WhatDoesNotGoTogetherIsRefusedByKey) {
     EXPECT_EQ(refused(fully_sharded({.limit_all_gathers = false}), zero2), "/strategy/fsdp_limit_all_gathers");
     EXPECT_EQ(refused(fully_sharded({.prefetch = 2}), [](Plan& p) { p.strategy.quantized_weights = true; }),
               "/strategy/fsdp_prefetch");
+    const auto quantized = [](Plan& p) { p.strategy.quantized_weights = true; };
+    EXPECT_EQ(refused(fully_sharded({.implementation = FsdpImplementation::deepspeed}), quantized), "accepted");
+    EXPECT_EQ(refused(fully_sharded({.implementation = FsdpImplementation::deepspeed, .prefetch = 2}), quantized),
+              "/strategy/fsdp_prefetch");
+    EXPECT_EQ(refused(fully_sharded({.implementation = FsdpImplementation::fsdp1}), quantized),
+              "/strategy/fsdp_implementation");
     EXPECT_EQ(refused(fully_sharded({.prefetch = 2}), [](Plan& p) { p.strategy.param_device = OffloadDevice::cpu; }),
               "/strategy/fsdp_prefetch");
     const auto when = [](Sharding sharding, GradientSyncs syncs_of) {

@@ -181,6 +181,13 @@ TEST(Capacity, APlanThatTheBatchDoesNotFitIsRefusedBesideOthers) {
     EXPECT_EQ(*answer.chosen, 1U);
     asked["candidates"][1]["strategy"]["data"] = 7;
     EXPECT_THROW((void)ask(asked), Error);
+    // What one cannot be does not hide that the other never ends.
+    asked["candidates"][1]["strategy"]["data"] = 8;
+    asked["candidates"][1]["reliability"] = {{"node_mtbf", "5 min"}};
+    const Answer none = ask(asked);
+    EXPECT_EQ(none.candidates[0].refused.size(), 1U);
+    ASSERT_EQ(none.candidates[1].refused.size(), 1U);
+    EXPECT_NE(none.candidates[1].refused[0].find("never end"), std::string::npos) << none.candidates[1].refused[0];
 }
 
 TEST(Capacity, TheAnswerDoesNotDependOnTheOrder) {
@@ -208,6 +215,12 @@ TEST(Capacity, AWholeClusterIsPaid) {
     const Option half = *ask(asked).candidates[0].best;  // 16 of 32 GPUs
     EXPECT_EQ(half.facts.job.gpus, 16U);
     EXPECT_EQ(half.held, 32);
+    // Idle nodes are the spares.
+    asked["candidates"][0]["reliability"]["spare_nodes"] = 2;
+    EXPECT_EQ(ask(asked).candidates[0].best->held, 32);
+    asked["candidates"][0]["reliability"]["spare_nodes"] = 3;
+    EXPECT_EQ(ask(asked).candidates[0].best->held, 40);
+    asked["candidates"][0].erase("reliability");
     asked["candidates"][0]["cluster"]["nodes"] = 2;
     const Option whole = *ask(asked).candidates[0].best;
     EXPECT_EQ(whole.held, 16);
