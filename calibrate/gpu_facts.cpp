@@ -183,6 +183,19 @@ constexpr GpuFacts table[] = {
      .stream = 1.70e12,
      .stream_origin = azure_stream,
      .nvswitch_bytes_per_second = 12 * hardware::nvlink3_bytes_per_second},
+    // AIConfigurator's readings of NCCL on it, 2 GB/s, are of a machine that is set up wrongly (pcie_collectives).
+    {.name = "l40s",
+     .board = "L40S",
+     .device = "NVIDIA L40S",
+     .gemm = "l40s_sglang-0.5.14_bfloat16.csv",
+     .gemm_fp8 = "l40s_sglang-0.5.14_fp8.csv",
+     .attention = "l40s_sglang-0.5.14_causal_forward_16bit.csv",
+     .tile_waves = true,
+     .sustained = 257.1,
+     .best = 257.1,
+     .sustained_origin = "no reading of a long run: the best of the imported bf16 table, ",
+     .backward_rate = 0.863,
+     .backward_origin = flash_2},
     {.name = "h100",
      .board = "H100-SXM5-80GB",
      .device = "NVIDIA H100-SXM5-80GB",
@@ -203,7 +216,8 @@ constexpr GpuFacts table[] = {
      .stream_origin = azure_stream,
      .fp8 = h100_fp8,
      .fp8_origin = azure_fp8,
-     .fp8_licence = "MIT"},
+     .fp8_licence = "MIT",
+     .nvswitch_bytes_per_second = 18 * hardware::nvlink4_bytes_per_second},
     {.name = "h200",
      .board = "H200-SXM-141GB",
      .device = "NVIDIA H200-SXM-141GB",
@@ -326,13 +340,21 @@ Constant state_space_convolution() {
 std::span<const GpuFacts> gpu_facts() { return table; }
 
 std::string_view gpu_in(std::string_view device) {
-    std::string lower(device);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto lower = [](std::string text) {
+        std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        return text;
+    };
+    const std::string words = lower(std::string(device));
     std::string_view found;
+    std::size_t longest = 0;  // a gb200 is no b200
     for (const hardware::Gpu& gpu : hardware::gpus()) {
         if (gpu.socket == hardware::Socket::core) continue;
-        if (lower.find(gpu.profile) != std::string::npos && gpu.profile.size() > found.size())
-            found = gpu.profile;  // the longest name: a gb200 is no b200
+        // A board may go by another's profile: an A800 is an A100.
+        for (const std::string& word : {gpu.profile, lower(gpu.name.substr(0, gpu.name.find('-')))}) {
+            if (word.size() <= longest || words.find(word) == std::string::npos) continue;
+            longest = word.size();
+            found = gpu.profile;
+        }
     }
     return found;
 }

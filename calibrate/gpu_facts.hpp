@@ -31,6 +31,7 @@ struct GpuFacts {
     std::string_view board;             ///< of hardware::gpus()
     std::string_view device;            ///< as its driver calls it
     std::string_view gemm = {};         ///< file in gemm/ ("" when there is none)
+    std::string_view gemm_fp8 = {};     ///< likewise, where no document states products in fp8 (`fp8`)
     std::string_view attention = {};    ///< file in attention/ ("" when there is none)
     std::string_view nccl_system = {};  ///< its name in nccl_one_node.csv ("" when it is not there)
     std::string_view vidur = {};        ///< prefix of its files in memory_bound/ ("" when there is none)

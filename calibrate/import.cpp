@@ -13,6 +13,7 @@
 #include "calibrate/clean_gemm.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
+#include "calibrate/pcie_collectives.hpp"
 #include "calibrate/predictor.hpp"
 #include "hardware/datasheets.hpp"
 
@@ -64,23 +65,28 @@ std::string measured_on(const GpuFacts& facts) {
     return std::string(facts.measured_on.empty() ? facts.device : facts.measured_on);
 }
 
-void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
-    const std::string device = measured_on(facts);
-    if (const DeepBench& bench = facts.deepbench; !bench.folder.empty()) {
-        const auto made = [&](std::string_view library) {
-            return Provenance{device, "", std::string(bench.date), std::string(library), "", ""};
-        };
-        for (const auto& [name, dtype] :
-             {std::pair(bench.half, kernels::Dtype::fp16), std::pair(bench.single, kernels::Dtype::fp32)}) {
-            const path file = from / bench.folder / name;
-            profile.gemm.push_back(deepbench_gemm(file, dtype, made(bench.blas)));
-            for (ConvolutionTable& table : deepbench_convolutions(file, dtype, made(bench.dnn)))
-                profile.convolution.push_back(std::move(table));
-        }
-        return;
+void add_tables(Profile& profile, const GpuFacts& facts, const path& from) {
+    for (const auto& [file, dtype] :
+         {std::pair(facts.gemm, kernels::Dtype::bf16), std::pair(facts.gemm_fp8, kernels::Dtype::fp8)}) {
+        if (file.empty()) continue;
+        profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / file, dtype, measured_on(facts)));
+        replace_disturbed(profile.gemm.back());
     }
-    profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm, kernels::Dtype::bf16, device));
-    replace_disturbed(profile.gemm.back());
+}
+
+void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
+    const DeepBench& bench = facts.deepbench;
+    if (bench.folder.empty()) return add_tables(profile, facts, from);
+    const auto made = [&](std::string_view library) {
+        return Provenance{measured_on(facts), "", std::string(bench.date), std::string(library), "", ""};
+    };
+    for (const auto& [name, dtype] :
+         {std::pair(bench.half, kernels::Dtype::fp16), std::pair(bench.single, kernels::Dtype::fp32)}) {
+        const path file = from / bench.folder / name;
+        profile.gemm.push_back(deepbench_gemm(file, dtype, made(bench.blas)));
+        for (ConvolutionTable& table : deepbench_convolutions(file, dtype, made(bench.dnn)))
+            profile.convolution.push_back(std::move(table));
+    }
 }
 
 /// The table at another memory bandwidth: the shortest time of the table is latency and stays; what a kernel takes
@@ -167,6 +173,10 @@ const CollectiveTable& nearest(const std::vector<CollectiveTable>& tables, kerne
 
 void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) {
     const path folder = from / "collectives";
+    if (board_of(facts).socket == hardware::Socket::pcie) {
+        profile.collectives = pcie_collectives(std::string(facts.device));
+        return;
+    }
     const GpuFacts& shape = facts.nccl_system.empty() ? facts_of("a100") : facts;
     auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
                                              std::string(shape.device));

@@ -49,6 +49,15 @@ nlohmann::ordered_json document_of(const nlohmann::json& given, const nlohmann::
     return document;
 }
 
+/// Paths of a command line are relative to the current folder, those of a file to the file's.
+void place_paths(nlohmann::json& document, const std::string& file) {
+    if (file == "-" || !document["model"].contains("hugging_face")) return;
+    const std::filesystem::path named = document["model"]["hugging_face"].get<std::string>();
+    if (named.is_relative())
+        document["model"]["hugging_face"] =
+            std::filesystem::proximate(named, std::filesystem::absolute(file).parent_path()).string();
+}
+
 void init(const InitOptions& options) {
     const bool exists = options.file != "-" && std::filesystem::exists(options.file);
     if (exists && !options.force)
@@ -62,8 +71,9 @@ void init(const InitOptions& options) {
                         "--model llama3-8b --cluster dgx-h100 --gpus 64 --global-batch 128 --seq-length 8192");
         ask(request.keys, std::cin, std::cerr);
     }
-    const nlohmann::json given = request.document();
+    nlohmann::json given = request.document();
     const nlohmann::ordered_json resolved = report::resolved(request.load());
+    place_paths(given, options.file);
     out.write(scenarios::commented(document_of(given, resolved), resolved));
     out.finish();
     if (!out.to_stdout()) print(fmt::format("{}: orrery simulate {}\n", options.file, shell_word(options.file)));

@@ -21,8 +21,8 @@ struct MergeOptions {
 };
 
 constexpr const char* merge_footer =
-    R"(The parts may be named in any order; all must be there. What is written has the same
-bytes as the sweep in one piece.
+    R"(The parts may be named in any order; all must be there. CSV and JSON have the same bytes
+as those of the sweep in one piece.
 Examples:
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 1/2 --json part-1.json
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 2/2 --json part-2.json

@@ -1,4 +1,6 @@
 // orrery validate: predictions against published measurements.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -21,6 +23,7 @@
 #include "validate/carry.hpp"
 #include "validate/output.hpp"
 #include "validate/row_scenario.hpp"
+#include "validate/rows.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::cli {
@@ -56,10 +59,18 @@ std::vector<std::filesystem::path> files_of(const ValidateOptions& options) {
                                  : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
 }
 
+/// A slip in a field's name would be taken for an error of the prediction.
+void note_unread(const std::vector<std::string>& files) {
+    for (const std::string& file : files)
+        if (const auto fields = validate::unread_fields(validate::load_rows(file)); !fields.empty())
+            note(file, fmt::format("no field that is read: {}", join(fields)));
+}
+
 void run_validation(const ValidateOptions& options) {
     require_distinct({options.json, options.html, options.format.path()}, options.files);
     if (!options.html.empty()) report::require_page();
     Output json(options.json), html(options.html);
+    note_unread(options.files);
     const std::vector<std::filesystem::path> files = files_of(options);
     const validate::Report report = [&] {
         Progress progress("validate", 0, options.quiet);

@@ -17,9 +17,11 @@ namespace {
 struct Usual {
     std::string_view gpu, preset;
 };
-constexpr std::array<Usual, 11> usual{{{"A100-SXM4-80GB", "dgx-a100"},
+constexpr std::array<Usual, 13> usual{{{"A100-SXM4-80GB", "dgx-a100"},
                                        {"A100-SXM4-40GB", "dgx-a100"},
+                                       {"A800-SXM4-80GB", "dgx-a100"},
                                        {"H100-SXM5-80GB", "dgx-h100"},
+                                       {"H800-SXM5-80GB", "dgx-h100"},
                                        {"H200-SXM-141GB", "hgx-h200"},
                                        {"B200", "hgx-b200"},
                                        {"GB200", "gb200-nvl72"},

@@ -27,7 +27,8 @@ struct Row {
     int compute_capability;  ///< CUDA C++ programming guide
     Host host;
     std::array<std::string_view, 3> aliases;
-    double fp4 = 0;  ///< dense TFLOP/s of NVFP4
+    double fp4 = 0;             ///< dense TFLOP/s of NVFP4
+    std::uint32_t nvlinks = 0;  ///< 0: as many as boards of its socket have
 };
 
 // Dense peaks without structured sparsity; memory as the driver reports it (a "80GB" board has 80 GiB).
@@ -120,6 +121,23 @@ constexpr Row rows[] = {
      80,
      Host::epyc_7742,
      {"A100", "A100-80GB"}},
+    // The same board with eight NVLinks of twelve: 400 GB/s in both directions.
+    {"A800-SXM4-80GB",
+     "a100",
+     "NVIDIA A800 datasheet",
+     80,
+     2039,
+     19.5,
+     156,
+     312,
+     0,
+     Socket::nvlink3,
+     108,
+     80,
+     Host::epyc_7742,
+     {"A800", "A800-80GB"},
+     0,
+     8},
     // H100 whitepaper v1.04, table 2.
     {"H100-SXM5-80GB",
      "h100",
@@ -135,6 +153,39 @@ constexpr Row rows[] = {
      90,
      Host::xeon_8480c,
      {"H100", "H100-80GB"}},
+    // The same board with eight NVLinks of eighteen: 400 GB/s in both directions (DeepSeek-AI 2025, arXiv:2505.09343,
+    // section 4.1).
+    {"H800-SXM5-80GB",
+     "h100",
+     "NVIDIA H100 SXM datasheet",
+     80,
+     3350,
+     66.9,
+     494.7,
+     989.4,
+     1978.9,
+     Socket::nvlink4,
+     132,
+     90,
+     Host::xeon_8480c,
+     {"H800", "H800-80GB"},
+     0,
+     8},
+    // A Hopper of 78 multiprocessors, for China like the 800s, with all NVLinks.
+    {"H20-SXM-96GB",
+     "h20",
+     "NVIDIA H20 datasheet",
+     96,
+     4000,
+     44,
+     74,
+     148,
+     296,
+     Socket::nvlink4,
+     78,
+     90,
+     Host::xeon_8480c,
+     {"H20", "H20-96GB"}},
     // H100's peaks, 141 GB, 4.8 TB/s.
     {"H200-SXM-141GB",
      "h200",
@@ -332,6 +383,7 @@ std::vector<Gpu> make_gpus() {
                           .multiprocessors = r.multiprocessors,
                           .compute_capability = r.compute_capability,
                           .host = r.host,
+                          .nvlinks = r.nvlinks,
                           .datasheet = r.datasheet});
     }
     return result;

@@ -26,6 +26,7 @@ struct Gpu {
     std::uint32_t multiprocessors = 0;         ///< as the device reports them (cudaDeviceProp); 0: not known
     int compute_capability = 0;                ///< CUDA's, 80 for 8.0; 0 for chips that are no NVIDIA GPUs
     HostProcessor host = HostProcessor::none;  ///< of the vendor's node that it is sold in
+    std::uint32_t nvlinks = 0;                 ///< of the board; 0: as many as its node has for each
     std::string datasheet;                     ///< where the peaks and the bandwidth come from
 };
 

@@ -6,8 +6,8 @@
 
 namespace orrery::planning {
 
-const std::array<OutcomeField, 12>& outcome_fields() {
-    static const std::array<OutcomeField, 12> fields{{
+const std::array<OutcomeField, 13>& outcome_fields() {
+    static const std::array<OutcomeField, 13> fields{{
         {"gpus", &Outcome::gpus},
         {"step_time_s", &Outcome::step_s},
         {"tokens_per_s", &Outcome::tokens_per_s},
@@ -16,7 +16,8 @@ const std::array<OutcomeField, 12>& outcome_fields() {
         {"hfu", &Outcome::hfu},
         {"scale_factor", &Outcome::scale_factor},
         {"training_time_s", &Outcome::training_time_s},
-        {"memory_peak_bytes", &Outcome::memory_peak},
+        {"wall_clock_s", &Outcome::wall_clock_s},
+        {"memory_needed_bytes", &Outcome::memory_needed},
         {"memory_capacity_bytes", &Outcome::memory_capacity},
         {"fits", &Outcome::fits},
         {"bottleneck", &Outcome::bottleneck},
@@ -35,11 +36,12 @@ Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& p
                     .mfu = p.mfu,
                     .hfu = p.hfu,
                     .scale_factor = p.scale_factor,
-                    .training_time_s = p.whole_run ? p.whole_run->seconds() : p.training_time_s,
+                    .training_time_s = p.training_time_s,
+                    .wall_clock_s = p.whole_run ? p.whole_run->seconds() : 0,
                     .fits = p.fits,
                     .bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s)};
     const std::size_t stage = p.fullest_stage();
-    outcome.memory_peak = p.needed(stage);
+    outcome.memory_needed = p.needed(stage);
     outcome.memory_capacity = p.capacity(stage);
     return outcome;
 }

@@ -23,16 +23,23 @@ struct Outcome {
     double tokens_per_s = 0;
     double flops_per_gpu = 0;  ///< FLOP/s of the model, no recomputation counted
     double mfu = 0, hfu = 0;
-    double scale_factor = 0;  ///< 0: not asked
-    /// For outputs.token_budget, with failures, checkpoints and input where the scenario asks for these; 0: not asked.
-    double training_time_s = 0;
-    std::uint64_t memory_peak = 0, memory_capacity = 0;  ///< bytes, of the stage with the least left
+    double scale_factor = 0;     ///< 0: not asked
+    double training_time_s = 0;  ///< of the steps for outputs.token_budget; 0: not asked
+    /// Of the same with failures, checkpoints and input, where the scenario has these; 0: it has not.
+    double wall_clock_s = 0;
+    std::uint64_t memory_needed = 0, memory_capacity = 0;  ///< bytes, of the stage with the least left
     bool fits = true;
     std::string bottleneck;
 
     /// Bytes that the fullest GPU has left; below 0 where it does not fit.
     [[nodiscard]] double headroom() const {
-        return static_cast<double>(memory_capacity) - static_cast<double>(memory_peak);
+        return static_cast<double>(memory_capacity) - static_cast<double>(memory_needed);
+    }
+    /// Until the token budget is trained, whatever is known of it.
+    [[nodiscard]] double whole_run_s() const { return wall_clock_s > 0 ? wall_clock_s : training_time_s; }
+    /// Tokens per second of the whole run.
+    [[nodiscard]] double trained_per_s() const {
+        return wall_clock_s > 0 ? tokens_per_s * training_time_s / wall_clock_s : tokens_per_s;
     }
     bool operator==(const Outcome&) const = default;
 };
@@ -45,7 +52,7 @@ struct OutcomeField {
     Member member;
 };
 /// All of them, in the order in which files have them.
-const std::array<OutcomeField, 12>& outcome_fields();
+const std::array<OutcomeField, 13>& outcome_fields();
 
 /// Simulates it. scale_factor: that of one model replica too. session: what many of them share, which changes none.
 /// Threads may ask at once. Throws Error for whatever makes the scenario impossible.

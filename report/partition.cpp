@@ -47,8 +47,8 @@ std::string divided_text(const Partition& partition, const std::string& simulate
                    format_seconds(balanced.seconds[stage])});
     table.rule();
     table.row({"step", "", format_seconds(planned.outcome.step_s), "", format_seconds(balanced.outcome.step_s)});
-    table.row({"memory", "", format_bytes(static_cast<double>(planned.outcome.memory_peak)), "",
-               format_bytes(static_cast<double>(balanced.outcome.memory_peak))});
+    table.row({"memory", "", format_bytes(static_cast<double>(planned.outcome.memory_needed)), "",
+               format_bytes(static_cast<double>(balanced.outcome.memory_needed))});
     return table.to_text({.columns = style.columns}) +
            gain_text(planned.outcome, balanced.outcome, "division is",
                      simulate + " --set " + shell_word("strategy.pipeline_layers=" + pipeline_layers(balanced)));
@@ -120,7 +120,7 @@ std::string shared_text(const Partition& partition, const std::string& simulate,
 Json json_of(const Shares& shares) {
     return {{"replica_micro_batches", replica_micro_batches(shares)},
             {"step_time_s", shares.outcome.step_s},
-            {"memory_peak_bytes", shares.outcome.memory_peak},
+            {"memory_needed_bytes", shares.outcome.memory_needed},
             {"fits", shares.outcome.fits},
             {"seconds", shares.seconds}};
 }
@@ -131,7 +131,7 @@ Json json_of(const Division& division) {
         stages.push_back({{"stage", stage}, {"seconds", division.seconds[stage]}});
     return {{"pipeline_layers", pipeline_layers(division)},
             {"step_time_s", division.outcome.step_s},
-            {"memory_peak_bytes", division.outcome.memory_peak},
+            {"memory_needed_bytes", division.outcome.memory_needed},
             {"fits", division.outcome.fits},
             {"stages", std::move(stages)}};
 }

@@ -20,7 +20,7 @@ std::vector<std::string> outcome_cells(const Outcome& outcome) {
             format_seconds(outcome.step_s),
             format_count(outcome.tokens_per_s),
             fmt::format("{:.1f}%", 100 * outcome.mfu),
-            format_bytes(static_cast<double>(outcome.memory_peak)),
+            format_bytes(static_cast<double>(outcome.memory_needed)),
             format_bytes(static_cast<double>(outcome.memory_capacity)),
             outcome.bottleneck};
 }
@@ -37,7 +37,8 @@ namespace {
 bool is_known(const Outcome& outcome, const OutcomeField& field) {
     const auto* const number = std::get_if<double Outcome::*>(&field.member);
     const bool on_request =
-        number != nullptr && (*number == &Outcome::scale_factor || *number == &Outcome::training_time_s);
+        number != nullptr && (*number == &Outcome::scale_factor || *number == &Outcome::training_time_s ||
+                              *number == &Outcome::wall_clock_s);
     return !on_request || outcome.*(*number) > 0;
 }
 

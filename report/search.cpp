@@ -35,7 +35,7 @@ std::string table_of(const SearchQuestion& question, const std::vector<FoundPlan
         const planning::Outcome& outcome = plan.outcome;
         std::vector<std::string> cells{
             format_seconds(outcome.step_s), format_count(outcome.tokens_per_s),
-            fmt::format("{:.1f}%", 100 * outcome.mfu), format_bytes(static_cast<double>(outcome.memory_peak)),
+            fmt::format("{:.1f}%", 100 * outcome.mfu), format_bytes(static_cast<double>(outcome.memory_needed)),
             fmt::format("{:.0f}%", 100 * outcome.headroom() / static_cast<double>(outcome.memory_capacity))};
         if (counted) cells.insert(cells.begin(), fmt::format("{:.4g}", plan.counts * objective.scale));
         for (std::string& cell : plan_cells(question, plan)) cells.push_back(std::move(cell));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -14,9 +15,11 @@ namespace orrery::scenarios {
 
 namespace {
 
+constexpr const char* of_hugging_face = "model.hugging_face";
+
 constexpr UsualKeys::Key keys[] = {
     {"model", "model.name", "a model of `orrery list models`"},
-    {"hf", "model.hugging_face", "a model's Hugging Face config.json"},
+    {"hf", of_hugging_face, "a model's Hugging Face config.json"},
     {"cluster", "cluster.preset", "a cluster of `orrery list clusters`"},
     {"gpu", "cluster.gpu", "its GPUs, of `orrery list gpus`"},
     {"nodes", "cluster.nodes", "its nodes"},
@@ -50,11 +53,19 @@ void UsualKeys::set(std::string_view name, std::string value) {
     values_[key->name] = std::move(value);
 }
 
-std::vector<Override> UsualKeys::changes(const nlohmann::json& document, const std::string& file) const {
+std::vector<Override> UsualKeys::said() const {
     std::vector<Override> list;
     for (const Key& key : keys)
         if (const auto value = values_.find(key.name); value != values_.end())
             list.push_back({key.path, value->second});
+    return list;
+}
+
+std::vector<Override> UsualKeys::changes(const nlohmann::json& document, const std::string& file) const {
+    std::vector<Override> list = said();
+    if (std::filesystem::path(file).has_parent_path())
+        for (Override& change : list)
+            if (change.path == of_hugging_face) change.value = std::filesystem::absolute(change.value).string();
     if (gpus_ == 0) return list;
     if (values_.contains("nodes")) throw Error("--gpus and --nodes say the same", "give one of them");
     const ClusterSize size = size_of(load_cluster(document, file, list));

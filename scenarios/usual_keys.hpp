@@ -30,8 +30,12 @@ public:
     /// GPUs, in whole nodes, of which there is at least one.
     void set_gpus(std::uint32_t gpus) { gpus_ = gpus; }
     [[nodiscard]] bool given() const { return !values_.empty() || gpus_ > 0; }
-    /// What they change in a document. `file`: for messages, and for paths relative to it. Throws Error for what is no
-    /// value of its key.
+    /// 0: not given.
+    [[nodiscard]] std::uint32_t gpus() const { return gpus_; }
+    /// Those given, `gpus` not among them, by the paths of their keys.
+    [[nodiscard]] std::vector<Override> said() const;
+    /// What they change in a document. `file`: for messages, and of the document: paths of keys are relative to it,
+    /// those of a command line to the current folder. Throws Error for what is no value of its key.
     [[nodiscard]] std::vector<Override> changes(const nlohmann::json& document, const std::string& file) const;
     /// The scenario that they make without a file. `source`: what messages call it. Throws Error.
     [[nodiscard]] nlohmann::json scenario(const std::string& source) const;

@@ -57,6 +57,14 @@ std::vector<Neighbour> neighbours(const Plan& plan, bool measured_fused) {
         list.push_back({"no layers offloaded", [](Plan& p) { p.strategy.cpu_offloading_num_layers = 0; }});
     if (s.cpu_offloading_num_layers > 1)
         list.push_back({"half as many layers offloaded", [](Plan& p) { p.strategy.cpu_offloading_num_layers /= 2; }});
+    if (s.optimizer_cpu_offload)
+        list.push_back({"the optimizer on the GPU", [](Plan& p) {
+                            const strategies::Strategy usual;
+                            p.strategy.optimizer_cpu_offload = p.strategy.overlap_optimizer_copies = false;
+                            p.strategy.pipeline_read = p.strategy.pipeline_write = false;
+                            p.strategy.optimizer_offload_fraction = usual.optimizer_offload_fraction;
+                            p.strategy.optimizer_device = usual.optimizer_device;
+                        }});
     if (plan.training.micro_batch > 1)
         list.push_back({"half the micro-batch", [](Plan& p) { p.training.micro_batch /= 2; }});
     if (s.pipeline > 1)

@@ -53,6 +53,7 @@ std::string text(const std::string& name, double part) { return fmt::format("{} 
 /// on slower GPUs, or with more tokens.
 std::string name_of(const Part& part, const strategies::Strategy& strategy) {
     if (part.seconds == &Breakdown::bubble && strategy.pipeline == 1) return "waiting for slower ranks";
+    if (part.seconds == &Breakdown::offload && strategy.optimizer_cpu_offload) return "the host's optimizer and copies";
     if (part.seconds == &Breakdown::expert_comm && strategy.split_classes > 1) return "exchange of features";
     if (part.seconds != &Breakdown::tensor_comm || strategy.context == 1) return part.name;
     return strategy.tensor == 1 ? "context-parallel communication" : "tensor- and context-parallel communication";

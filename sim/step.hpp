@@ -19,7 +19,7 @@ struct Breakdown {
     double expert_comm = 0;                            ///< exchanges of tokens between experts (all-to-all)
     double pipeline_comm = 0;                          ///< exposed sends and receives, the transfer itself
     double data_comm = 0;                              ///< exposed gradient and parameter communication
-    double offload = 0;                                ///< exposed copies to and from the host
+    double offload = 0;                                ///< exposed copies to and from the host, and its optimizer
     double optimizer = 0;                              ///< gradient norm, clipping, Adam
     double launch = 0;                                 ///< the device waits for the host
     double bubble = 0;                                 ///< waiting for other stages
@@ -59,7 +59,7 @@ struct Wait {
 struct RankClass {
     std::uint32_t representative = 0, size = 1, role = 0;
     std::vector<Span> spans;
-    double end = 0;  ///< of its last operation
+    double end = 0;                     ///< of its last operation
     std::vector<Wait> data_waits = {};  ///< where spans are recorded: of all that meets among data ranks
     Repeated repeated = {};
 };

@@ -258,9 +258,11 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const std::optional<double> in_adam = scale_in_adam(plan);
     Updates out(builder, intern, here < owned);
     if (applies_in_groups(plan)) return emit_groups(plan, stage, owned, builder, intern, gradients);
-    const auto first = here == 0 || in_adam ? gradients : Updates::none;  // else the kernel before has waited
-    std::vector<BufferId> copies;                                         // none where gradients are fp32
+    std::vector<BufferId> copies;  // none where gradients are fp32
     const bool copied = half_gradients && plan.training.master_weights;
+    const bool scaled = !copied && !in_adam && plan.training.master_weights;  // else it is the loss that is divided
+    // Whoever is first waits for the sums: of kernels that are there in any case, or each of those that may be.
+    const auto first = here == 0 || !(copied || scaled) ? gradients : Updates::none;
     if (copied && here > 0 && !keeps_gradient_copies(plan)) {
         const std::uint64_t bytes = here * state_bytes(plan.training).gradient_copy;
         copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
@@ -269,7 +271,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     if (copied)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
                    {.operands = {updated_here(State::gradients), main}, .settings = scaling}, gradients, copies);
-    else if (!in_adam && plan.training.master_weights)  // without them it is the loss that is divided
+    else if (scaled)
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = scaling}, gradients);
     if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);
@@ -282,15 +284,16 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                                          : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
+    const auto last_read = copied || scaled ? std::span<const BufferId>(copies) : gradients;
     if (!is_fused_adam(plan.training))
-        update_priced(plan, stage, owned, out, copies, std::span(&updated, 1));
+        update_priced(plan, stage, owned, out, last_read, std::span(&updated, 1));
     else
         out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,
                    {.operands = {main, updated_here(State::masters), updated_here(State::first_moments),
                                  updated_here(State::second_moments), weights},
                     .settings = {.scale_factor = in_adam},
                     .most_norm = adam_scales(plan) ? plan.training.grad_clip : 0},
-                   in_adam ? gradients : std::span<const BufferId>(copies), std::span(&updated, 1));
+                   last_read, std::span(&updated, 1));
     if (leaving > 0) updated_weights_leave(plan, leaving, updated, builder, intern);
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);

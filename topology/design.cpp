@@ -49,6 +49,12 @@ std::string presets_with(Socket socket) {
     return join(names);
 }
 
+/// A node with such boards, which may have fewer NVLinks than there is room for.
+NodeSpec with_boards(NodeSpec node, const Gpu& gpu) {
+    if (gpu.nvlinks > 0) node.nvlinks = std::min(node.nvlinks, gpu.nvlinks);
+    return node;
+}
+
 const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
     const Socket socket = gpu.socket;
     const NodeSpec& own = find_node(design.node);
@@ -142,8 +148,8 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
                    "presets such as dgx-1v, dgx-a100 or ethernet take more kinds");
         }
         const Gpu& gpu = find_gpu_at(rest.substr(3), "/cluster/" + field);
-        const NodeSpec& node =
-            gpu.socket == find_node(design.node).socket ? find_node(design.node) : usual_node(gpu.socket);
+        const NodeSpec node = with_boards(
+            gpu.socket == find_node(design.node).socket ? find_node(design.node) : usual_node(gpu.socket), gpu);
         if (node.gpus < gpus) {
             refuse(field.c_str(), fmt::format("a {} node has {} GPUs, not {}", node.name, node.gpus, gpus),
                    fmt::format("set gpus_per_node to {} for all nodes", node.gpus));
@@ -214,7 +220,7 @@ Cluster build(const Design& design, const ClusterSpec& spec) {
     if (design.node.empty()) return build_chips(design, spec);
     const Gpu& gpu = choose_gpu(design, spec);
     if (!spec.node_file.empty()) return build_from_file(design, spec, gpu);
-    const NodeSpec& node = choose_node(design, gpu);
+    const NodeSpec node = with_boards(choose_node(design, gpu), gpu);
     const std::uint32_t gpus = choose_gpus(design, spec, node), nics = choose_nics(design, spec, node, gpus);
     std::vector<NodeGroup> groups{{0, gpu, std::make_shared<NodePlan>(build_node(node, gpus, nics))}};
     std::uint32_t more = 0;

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "base/text.hpp"
 #include "documents/document.hpp"
 #include "documents/message.hpp"
 #include "documents/value.hpp"
@@ -48,7 +51,39 @@ json defaults_of(const Value& document) {
     return defaults.json();
 }
 
+constexpr std::string_view fields_of_rows[] = {
+    "source",     "id",        "measured", "model",     "gpu",       "gpus",         "node", "kind",
+    "switches",   "precision", "network",  "nodes",     "dp",        "pp",           "tp",   "mbs",
+    "cp",         "gbs",       "sharding", "recompute", "vpp",       "grad_accum",   "ep",   "sp",
+    "scenario",   "paper",     "table",    "assumed",   "notes",     "overlap",      "base", "flags",
+    "unmodelled", "plan",      "doubtful", "rate_of",   "origin_of", "gpus_per_node"};
+constexpr std::string_view fields_of_models[] = {
+    "name",  "hidden",  "layers", "ffn",     "vocab",          "heads",    "kv_heads", "seq",      "decoder_seq",
+    "gated", "experts", "topk",   "moe_ffn", "shared_experts", "head_dim", "variant",  "attention"};
+
+void add_unread(std::vector<std::string>& list, const json& object, std::string_view before,
+                std::span<const std::string_view> known) {
+    constexpr std::size_t near = 5;  // edits: "recomputation" is recompute
+    for (const auto& [key, value] : object.items()) {
+        if (std::ranges::find(known, key) != known.end()) continue;
+        const std::string likely = nearest(key, known, 1).front();
+        std::string text = fmt::format("{}{}", before, documents::printable(key));
+        if (edit_distance(key, likely) <= std::min(near, key.size() / 2)) text += fmt::format(" ({}?)", likely);
+        if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
+    }
+}
+
 }  // namespace
+
+std::vector<std::string> unread_fields(const RowFile& file) {
+    std::vector<std::string> list;
+    for (const Row& row : file.rows) {
+        add_unread(list, row.fields(), "", fields_of_rows);
+        if (const json* const model = row.find("model"); model != nullptr && model->is_object())
+            add_unread(list, *model, "model.", fields_of_models);
+    }
+    return list;
+}
 
 RowFile parse_rows(const std::string& text, const std::filesystem::path& file) {
     const json document = documents::parse_document(text, file.string(), {.example = format_hint});

@@ -23,4 +23,8 @@ RowFile load_rows(const std::filesystem::path& file);
 /// The same from text; `file` is for messages.
 RowFile parse_rows(const std::string& text, const std::filesystem::path& file);
 
+/// Fields of rows, and of their models, that nothing reads, each once: "recomputation (recompute?)", with what is
+/// nearest where it is near. What stands in `switches`, `measured` and `source` is as manifold as the sources.
+std::vector<std::string> unread_fields(const RowFile& file);
+
 }  // namespace orrery::validate

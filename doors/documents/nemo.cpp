@@ -77,6 +77,7 @@ void read_vocabulary(const Givens& given, Draft& draft) {
             set_key("/model/make_vocab_size_divisible_by", *divisor, draft);
         return set_key(pointer, {"vocab_size", *tokens, given.find(name)->origin}, draft);
     }
+    if (const Given* const size = given.find("model.tokenizer.vocab_size")) return set_key(pointer, *size, draft);
     const Given* const tokenizer = given.find_any({"model.tokenizer.type", "model.tokenizer.library"});
     draft.want(pointer, tokenizer == nullptr ? draft.whole_file() : tokenizer->origin,
                "the size of this tokenizer's vocabulary is not known here", "--set model.vocab_size=N");

@@ -19,6 +19,7 @@ constexpr Row rows[] = {
     harmless("model.attention_dropout"), harmless("model.ffn_dropout"), key("model.qk_layernorm"),
     rule("model.vocab_size"), rule("model.override_vocab_size"), rule("model.make_vocab_size_divisible_by"),
     rule("model.tokenizer.type"), rule("model.tokenizer.library"), rule("model.tokenizer.model"),
+    rule("model.tokenizer.vocab_size"),
     harmless("model.tokenizer.*"), harmless("model.tokenizer"),
     noted("model.transformer_block_type", "the order of norms is timed as before attention and MLP", estimate,
         Takes::one, "pre_ln"),

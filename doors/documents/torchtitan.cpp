@@ -57,7 +57,8 @@ constexpr Row rows[] = {
     rule("float8.enable_float8_linear"), rule("float8.recipe_name"), rule("float8.enable_fsdp_float8_all_gather"),
     harmless("float8.*"), rule("quantize.linear.float8.recipe_name"),
     rule("quantize.linear.float8.enable_fsdp_float8_all_gather"), harmless("quantize.linear.float8.*"),
-    rule("quantize.dense.float8.recipe_name"), harmless("quantize.dense.float8.*"),
+    rule("quantize.dense.float8.recipe_name"), rule("quantize.dense.float8.enable_fsdp_float8_all_gather"),
+    harmless("quantize.dense.float8.*"),
     noted("quantize.grouped_mm.*", "experts' products are timed in the precision of the others", estimate),
     rule("mx.recipe_name"), harmless("mx.*"), rule("quantize.linear.mx.recipe_name"),
     harmless("quantize.linear.mx.*"), rule("quantize.dense.mx.recipe_name"),
@@ -316,7 +317,8 @@ void read_precision(const Givens& given, Draft& draft) {
             draft.findings.not_modelled(recipe->origin.place, recipe->origin.name, "scales are timed as one a tensor",
                                         estimate.data());
         for (const char* gathers :
-             {"float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather"})
+             {"float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather",
+              "quantize.dense.float8.enable_fsdp_float8_all_gather"})
             if (given.is_on(gathers)) draft.set("/training/fp8_param_gather", true, given.find(gathers)->origin);
     } else if (converters != nullptr && is_mxfp8(*converters)) {
         draft.set("/training/precision", "fp8", converters->origin);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,9 +24,17 @@ struct Asked {
     std::vector<Axis> sites;
     std::vector<std::pair<std::string, std::vector<std::string>>> given;
 
-    /// changes: of the scenario's document.
-    Asked(const SearchWishes& wishes, std::vector<scenarios::Override> changes) : set(std::move(changes)) {
-        if (wishes.gpus) sites.push_back(gpus_axis("--gpus", *wishes.gpus));
+    /// changes: of the scenario's document. said: by options of their own, of which those of plans are held.
+    Asked(const SearchWishes& wishes, std::vector<scenarios::Override> changes,
+          const std::vector<scenarios::Override>& said)
+        : set(std::move(changes)) {
+        for (const scenarios::Override& each : said)
+            if (Space::has_row(each.path)) given.push_back({each.path, {each.value}});
+        if (wishes.gpus) {
+            if (std::ranges::find(said, "cluster.nodes", &scenarios::Override::path) != said.end())
+                throw Error("--gpus and --nodes say the same", "give one of them");
+            sites.push_back(gpus_axis("--gpus", *wishes.gpus));
+        }
         if (wishes.gpu) {
             sites.push_back(parse_axis("cluster.gpu=" + *wishes.gpu));
             set.push_back({"profile", "null"});  // each has its own
@@ -38,7 +47,7 @@ private:
     void fix(const scenarios::Override& change) {
         scenarios::require_known(change);
         if (Space::has_row(change.path)) {
-            given.push_back({change.path, {change.value}});
+            hold("--fix", change.path, {change.value});
         } else {
             require_kept("--fix", change.path);
             set.push_back(change);
@@ -46,11 +55,16 @@ private:
     }
     void vary(Axis axis) {
         if (Space::has_row(axis.key)) {
-            given.push_back({axis.key, std::move(axis.values)});
+            hold("--vary", axis.key, std::move(axis.values));
         } else {
             require_kept("--vary", axis.key);
             sites.push_back(std::move(axis));
         }
+    }
+    void hold(std::string_view option, const std::string& key, std::vector<std::string> values) {
+        if (std::ranges::find(given, key, [](const auto& each) { return each.first; }) != given.end())
+            throw Error(fmt::format("{} {}", option, key), "", "is a key that is held already", "hold it once");
+        given.emplace_back(key, std::move(values));
     }
     static void require_kept(std::string_view option, const std::string& key) {
         if (opens(key))
@@ -90,7 +104,7 @@ GpuPrices prices_of(const std::vector<std::string>& texts) {
 
 SearchQuestion question_of(const scenarios::Request& request, const SearchWishes& wishes) {
     nlohmann::json document = request.document();
-    Asked asked(wishes, request.overrides(document));
+    Asked asked(wishes, request.overrides(document), request.keys.said());
     return {.sites = Grid(request.source(), std::move(document), std::move(asked.set), std::move(asked.sites)),
             .given = std::move(asked.given),
             .objective = objective_of(wishes.objective),

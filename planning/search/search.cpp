@@ -167,8 +167,8 @@ private:
     [[nodiscard]] ClusterBest cluster(const Site& site, const FoundPlan& plan, const Results& results) const {
         constexpr double unit = 1e9;
         const double budget = site.scenario.outputs.token_budget, tokens = budget > 0 ? budget : unit;
-        const bool whole = site.scenario.whole_run && plan.outcome.training_time_s > 0;
-        const double time = whole ? plan.outcome.training_time_s : plan.outcome.step_s * tokens / detail::tokens(site);
+        const bool whole = plan.outcome.wall_clock_s > 0;
+        const double time = whole ? plan.outcome.wall_clock_s : plan.outcome.step_s * tokens / detail::tokens(site);
         return {.plan = plan,
                 .gpus = static_cast<double>(site.gpus),
                 .tokens = tokens,

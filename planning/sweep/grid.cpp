@@ -62,6 +62,19 @@ std::vector<Axis> parse_axes(const std::vector<std::string>& texts) {
     return axes;
 }
 
+/// Throws Error where GPUs are varied and the cluster's size is said otherwise too.
+void require_one_size(const scenarios::Request& request, const std::vector<Axis>& axes) {
+    if (std::ranges::find(axes, gpus_key, &Axis::key) == axes.end()) return;
+    const auto refuse = [](const std::string& what) {
+        throw Error(fmt::format("{}: --vary {} says how large the cluster is", what, gpus_key), "give one of them");
+    };
+    const auto nodes = [](const Override& change) { return pointer_of(change) == "/cluster/nodes"; };
+    for (const Axis& axis : axes)
+        if (axis.key != gpus_key && nodes({axis.key, axis.values.front()})) refuse("--vary " + axis.key);
+    if (request.keys.gpus() > 0) refuse("--gpus");
+    if (std::ranges::any_of(request.keys.said(), nodes)) refuse("--nodes");
+}
+
 }  // namespace
 
 Axis parse_axis(const std::string& text) try {
@@ -100,7 +113,9 @@ Grid::Grid(const scenarios::Request& request, const std::vector<std::string>& va
     : Grid(request, request.document(), parse_axes(vary)) {}
 
 Grid::Grid(const scenarios::Request& request, nlohmann::json document, std::vector<Axis> axes)
-    : Grid(request.source(), document, request.overrides(document), std::move(axes)) {}
+    : Grid(request.source(), document, request.overrides(document), std::move(axes)) {
+    require_one_size(request, this->axes());
+}
 
 std::uint32_t Grid::gpus(std::uint64_t point) const {
     const std::vector<std::string> at = values(point);

@@ -17,7 +17,7 @@ table = orrery.sweep(**PLAN, tensor=8, pipeline=4, sharding="zero1",
 columns = table.columns
 for i in columns["rank"].argsort():
     print(f"{columns['strategy.recompute'][i]:10} micro-batch {columns['training.micro_batch_size'][i]}: "
-          f"step {columns['step_time_s'][i]:.2f} s, {columns['memory_peak_bytes'][i] / 2**30:.0f} GiB, "
+          f"step {columns['step_time_s'][i]:.2f} s, {columns['memory_needed_bytes'][i] / 2**30:.0f} GiB, "
           f"{'fits' if columns['fits'][i] else 'does not fit'}")
 
 # %% Which plan? The best of all of them.

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "hardware/datasheets.hpp"
+#include "hardware/nccl.hpp"
 
 namespace orrery::sim {
 
@@ -19,14 +20,9 @@ using Generation = Machine::Generation;
 
 constexpr double us = 1e-6;
 
-// NCCL 2.29, src/graph/tuning.cc, ncclTunerConstantsDefaults, in us; per protocol LL, LL128, Simple.
-struct Table {
-    std::array<double, 3> tree, ring;
-};
-constexpr Table base{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}};
-constexpr Table nvlink{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
-constexpr Table pci{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
-constexpr Table net{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
+constexpr hardware::NcclLatency base = hardware::nccl_base, nvlink = hardware::nccl_nvlink, pci = hardware::nccl_pci,
+                                net = hardware::nccl_net;
+// Of the same table.
 constexpr double nvls_tree_net = 20.9;                      // NET, NVLSTree, Simple
 constexpr double collnet_net = 31.0, collnet_nvlink = 3.7;  // NET and NVLINK, CollnetDirect, Simple
 // The network of that table: its NET, ring, LL latency.
@@ -45,7 +41,7 @@ constexpr double nvls_tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {57.7, 45
 // Plateau of Simple rings (ncclTopoGetAlgoTime): latency times 1.9 before Ampere, 1.4 since.
 constexpr double ring_plateau_volta = 1.9, ring_plateau = 1.4;
 
-constexpr EnumTable<Protocol, double> ring_efficiency{0.5, 0.92, 1.0};
+constexpr EnumTable<Protocol, double> ring_efficiency{hardware::nccl_ll_share, 0.92, 1.0};
 constexpr EnumTable<Protocol, double> tree_efficiency{0.92 / 3.8, 0.92 * 120.0 / 128.0, 0.92};
 
 constexpr EnumNames<Protocol> names{"LL", "LL128", "Simple"};

@@ -74,11 +74,14 @@ void freeze_weights(LayerFlow& flow) {
     for (Parameter& parameter : flow.parameters) parameter.trained = false;
 }
 
-/// What an adapter reads is no cast.
+/// What an adapter reads and keeps: no cast, and of what tensor ranks hold parts of a sequence of the whole, which is
+/// there for the frozen product (NeMo's and Megatron-Bridge's adapters of column-parallel layers take the gathered
+/// output of the norm, return_layernorm_output_gathered) and is not gathered again.
 std::uint64_t input_in_16_bits(const Plan& plan, const Piece& piece) {
     constexpr std::uint64_t some = 16;  // elements, whose casts are whole bytes
-    return piece.weight_saved_bytes * some * kernels::size_of(activation_dtype(plan)) /
-           kept_input_bytes(plan, some, piece.name == "projection");
+    const bool gathered = plan.strategy.sequence_parallel && (piece.name == "qkv" || piece.name == "up");
+    return piece.weight_saved_bytes * (gathered ? plan.strategy.tensor : 1) * some *
+           kernels::size_of(activation_dtype(plan)) / kept_input_bytes(plan, some, piece.name == "projection");
 }
 
 /// Whether an adapter of the projection finds what attention keeps of its results: as long as that is there.

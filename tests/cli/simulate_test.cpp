@@ -141,6 +141,19 @@ TEST_F(SimulateTest, OverridesAnyKey) {
     EXPECT_LT(faster["step_time_s"].get<double>(), base["step_time_s"].get<double>());
 }
 
+TEST_F(SimulateTest, RefusesAnOptionAndAnOverrideThatSayOther) {
+    const auto asked = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> words{"simulate", "scenarios/gpt-1.7b-dgx-a100.json"};
+        words.insert(words.end(), more.begin(), more.end());
+        return orrery(words);
+    };
+    const Result other = asked({"--tensor", "4", "--set", "strategy.tensor=2"});
+    EXPECT_EQ(other.exit, 2);
+    EXPECT_NE(other.err.find("--set strategy.tensor=2: --tensor says 4"), std::string::npos) << other.err;
+    EXPECT_EQ(asked({"--gpus", "16", "--set", "cluster.nodes=4"}).exit, 2);
+    EXPECT_EQ(asked({"--micro-batch", "4", "--set", "training.micro_batch_size=4"}).exit, 0) << "they agree";
+}
+
 TEST_F(SimulateTest, TakesItsOwnResolvedScenario) {
     const Json base = predict();
     const std::string resolved = folder_.file("resolved.json", base["scenario"].dump());
@@ -173,6 +186,15 @@ TEST(SimulateExperts, TheShippedScenarioAndItsImbalance) {
     const Result odd = with({"strategy.expert=3"});
     EXPECT_EQ(odd.exit, 2);
     EXPECT_NE(odd.err.find("/strategy/expert: 3 ranks do not divide the 8 experts"), std::string::npos) << odd.err;
+}
+
+TEST(SimulateOffloading, AnOptimizerOnTheHostIsNamedAndAdvisedAgainst) {
+    const Result result =
+        orrery({"simulate", "--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus", "8", "--tensor", "8",
+                "--global-batch", "8", "--seq-length", "8192", "--set", "strategy.optimizer_cpu_offload=true"});
+    ASSERT_EQ(result.exit, 0) << result.err;
+    EXPECT_NE(result.out.find("BOTTLENECK the host's optimizer and copies"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("the optimizer on the GPU: "), std::string::npos) << result.out;
 }
 
 TEST(SimulateOffloading, TheShippedScenarioFitsBecauseOfIt) {

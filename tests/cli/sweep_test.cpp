@@ -53,6 +53,20 @@ TEST(Sweep, CsvAndJsonHoldEveryPoint) {
     EXPECT_TRUE(json.at("points").at(2).contains("problem"));
 }
 
+/// By the time of the whole run, where failures make it another order than steps do.
+TEST(Sweep, OfWholeRunsTheOneThatEndsFirstIsTheBest) {
+    const Result result =
+        orrery(sweep_of({"reliability.spare_nodes=0,8"},
+                        {"--set", "reliability.repair=2 days", "--set", "reliability.node_mtbf=20 days", "--set",
+                         "outputs.token_budget=30B", "--json", "-"}));
+    ASSERT_EQ(result.exit, 0) << result.err;
+    const Json points = Json::parse(result.out).at("points");
+    EXPECT_EQ(points.at(0).at("step_time_s"), points.at(1).at("step_time_s"));
+    EXPECT_GT(points.at(0).at("wall_clock_s"), points.at(1).at("wall_clock_s"));
+    EXPECT_EQ(points.at(0).at("training_time_s"), points.at(1).at("training_time_s"));
+    EXPECT_EQ(points.at(1).at("rank"), 1);
+}
+
 TEST(Sweep, OverGpusThereIsACurve) {
     const Result result = orrery(sweep_of({"gpus=8..64x2"}));
     ASSERT_EQ(result.exit, 0) << result.err;
@@ -70,6 +84,9 @@ TEST(Sweep, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         sweep_of({"strategy.tensor=1..8"}),
         sweep_of({"cluster.nic_rate=100..400x2"}, {"--csv", csv}),
         sweep_of({"gpus=0"}),
+        sweep_of({"gpus=8,16", "cluster.nodes=1,2"}),
+        sweep_of({"gpus=8,16"}, {"--gpus", "16"}),
+        sweep_of({"gpus=8,16"}, {"--nodes", "2"}),
         sweep_of({"gpus=1..1000000 +1", "seed=1..1000 +1"}),
         sweep_of({"strategy.tensor=3"}, {"--csv", csv}),
         sweep_of({"strategy.tensor=1"}, {"--csv", folder / "no/such/folder.csv"}),

@@ -172,13 +172,14 @@ TEST(Topology, NamesTheFileAndLineThatIsWrong) {
 }
 
 TEST(Topology, OfSeveralKindsOfGpuIsShownAndWithoutAProfileNotPredicted) {
-    const std::string more = "cluster.more_nodes=[\"2 x L40S\"]";
+    const std::string more = "cluster.more_nodes=[\"2 x H20\"]";
     const Result shown = orrery({"topology", "scenarios/bert-large-dgx-1v.json", "--set", more});
     EXPECT_EQ(shown.exit, 0) << shown.err;
-    EXPECT_NE(shown.out.find("2 nodes of 8 L40S"), std::string::npos) << shown.out;
+    EXPECT_NE(shown.out.find("2 nodes of 8 H20-SXM-96GB"), std::string::npos) << shown.out;
     const Result predicted = orrery({"simulate", "scenarios/bert-large-dgx-1v.json", "--set", more});
     EXPECT_EQ(predicted.exit, 2);
-    EXPECT_NE(predicted.err.find("/profile: no profile is shipped for L40S"), std::string::npos) << predicted.err;
+    EXPECT_NE(predicted.err.find("/profile: no profile is shipped for H20-SXM-96GB"), std::string::npos)
+        << predicted.err;
 }
 
 TEST(List, FabricsNamesEveryKind) {

@@ -43,6 +43,15 @@ TEST(NeMo, ReadsTheExample) {
     EXPECT_EQ(at(job, "/training/precision"), "bf16");
 }
 
+TEST(NeMo, TakesAVocabularysSizeWhereItsTokenizerIsNotKnown) {
+    std::string own = small;
+    own.replace(own.find("{library: megatron, type: GPT2BPETokenizer}"), 43,
+                "{library: sentencepiece, model: own.model, vocab_size: 32000}");
+    EXPECT_EQ(at(read(own), "/model/vocab_size"), 32000) << refusals(read(own));
+    own.replace(own.find(", vocab_size: 32000"), 19, "");
+    EXPECT_TRUE(says(read(own), Verdict::refused, "the size of this tokenizer's vocabulary"));
+}
+
 TEST(NeMo, ReadsFullSharding) {
     const Imported full = read(small + "  fsdp: true\n");
     EXPECT_EQ(at(full, "/strategy/sharding"), "zero3") << refusals(full);

@@ -118,6 +118,12 @@ TEST(TorchTitan, ReadsWhatProductsAndStatesAreIn) {
         EXPECT_EQ(at(job, "/training/fp8_recipe"), "mxfp8");
         EXPECT_EQ(at(job, "/training/software"), "pytorch");
     }
+    for (const std::string section : {"float8", "quantize.linear.float8", "quantize.dense.float8"}) {
+        const Imported job =
+            with("converters = [\"" + section + "\"]\n[" + section + "]\nenable_fsdp_float8_all_gather = true");
+        EXPECT_EQ(at(job, "/training/precision"), "fp8") << refusals(job);
+        EXPECT_EQ(at(job, "/training/fp8_param_gather"), true) << section;
+    }
     EXPECT_TRUE(says(with("converters = [\"quantize.grouped_mm.mx\"]"), Verdict::not_modelled, "grouped_mm.mx"));
     EXPECT_TRUE(says(with("converters = [\"mx\"]\n[mx]\nrecipe_name = \"mxfp4_cutlass\""), Verdict::refused, "mx"));
     const Imported pure = read(

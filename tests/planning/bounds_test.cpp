@@ -101,7 +101,7 @@ void expect_below(const Site& site, std::uint64_t seed, Shares& shares) {
         const Bound bound = bounds.of(scenario.plan);
         EXPECT_GT(bound.seconds, 0) << told();
         EXPECT_LE(bound.seconds, outcome.step_s) << told();
-        EXPECT_LE(bound.bytes, outcome.memory_peak) << told();
+        EXPECT_LE(bound.bytes, outcome.memory_needed) << told();
         shares.closest = std::max(shares.closest, bound.seconds / outcome.step_s);
         shares.sum += bound.seconds / outcome.step_s;
         ++shares.count;
@@ -237,7 +237,7 @@ TEST(Bounds, OfStepsInFp8StayBelowThem) {
                 const Bound bound = bounds.of(scenario.plan);
                 const std::string told = documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump();
                 EXPECT_LE(bound.seconds, outcome.step_s) << preset << narrow << told;
-                EXPECT_LE(bound.bytes, outcome.memory_peak) << preset << narrow << told;
+                EXPECT_LE(bound.bytes, outcome.memory_needed) << preset << narrow << told;
             }
         }
 }

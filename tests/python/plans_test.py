@@ -37,7 +37,7 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(columns["fits"].dtype, bool)
         told = [row["problem"] == "" for row in rows]
         self.assertIn(False, told)  # tensor 3
-        for name in ("step_time_s", "mfu", "memory_peak_bytes"):
+        for name in ("step_time_s", "mfu", "memory_needed_bytes"):
             self.assertEqual(numpy.isnan(columns[name]).tolist(), [not legal for legal in told])
             self.assertEqual(columns[name][told].tolist(), [float(row[name]) for row in rows if row[name]])
         self.assertEqual([problem != "" for problem in columns["problem"]], [not legal for legal in told])

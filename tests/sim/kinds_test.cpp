@@ -168,17 +168,17 @@ TEST(MixedStep, DoesNotFitWhereTheSmallGpusOverflow) {
 
 TEST(MixedStep, AGpuWithoutAShippedProfileIsNamed) {
     scenarios::Scenario scenario = small_scenario(R"({"cluster": {"preset": "dgx-1v", "nodes": 1,
-        "more_nodes": ["1 x L40S"]}, "strategy": {"tensor": 1, "pipeline": 1, "data": 16},
+        "more_nodes": ["1 x H20"]}, "strategy": {"tensor": 1, "pipeline": 1, "data": 16},
         "training": {"precision": "fp16", "fused_attention": false}})");
     try {
         (void)quick(scenario);
-        FAIL() << "L40S has no profile";
+        FAIL() << "H20 has no profile";
     } catch (const Error& error) {
         EXPECT_EQ(error.pointer(), "/profile");
-        EXPECT_NE(error.message().find("L40S"), std::string::npos);
-        EXPECT_NE(error.hint().find(R"({"L40S": "FILE.json"})"), std::string::npos);
+        EXPECT_NE(error.message().find("H20"), std::string::npos);
+        EXPECT_NE(error.hint().find(R"({"H20-SXM-96GB": "FILE.json"})"), std::string::npos);
     }
-    scenario.more_profiles["L40S"] = "v100";
+    scenario.more_profiles["H20-SXM-96GB"] = "v100";
     EXPECT_GT(quick(scenario).step_time_s, 0) << "a profile by name mends it";
 }
 

@@ -42,8 +42,10 @@ void expect_same(const scenarios::Scenario& scenario, bool as_one) {
             EXPECT_NEAR(mine.spans[op].end, theirs.spans[op].end, exact * all.seconds()) << op;
         }
         ASSERT_EQ(mine.data_waits.size(), theirs.data_waits.size());
-        for (std::size_t i = 0; i < mine.data_waits.size(); ++i)
-            EXPECT_NEAR(mine.data_waits[i], theirs.data_waits[i], exact * all.seconds()) << i;
+        for (std::size_t i = 0; i < mine.data_waits.size(); ++i) {
+            EXPECT_EQ(mine.data_waits[i].op, theirs.data_waits[i].op) << i;
+            EXPECT_NEAR(mine.data_waits[i].seconds, theirs.data_waits[i].seconds, exact * all.seconds()) << i;
+        }
     }
 }
 

@@ -132,6 +132,20 @@ TEST(Adapters, OnlyAdaptersHaveGradientsAndStates) {
     EXPECT_LT(block(plan_of(4, LoraTargets::qkv)).saved_bytes(), block(plan_of(0)).saved_bytes());
 }
 
+/// Ranks that hold parts of a sequence gather a norm's output for the frozen product, and the adapter keeps that.
+TEST(Adapters, KeepWhatWasGathered) {
+    const auto kept = [](bool parts, const char* name) {
+        Plan plan = plan_of(4);
+        plan.strategy.tensor = 2;
+        plan.strategy.sequence_parallel = parts;
+        for (const Piece& piece : block(plan).pieces)
+            if (piece.name == name) return piece.saved_bytes;
+        return std::uint64_t{0};
+    };
+    for (const char* name : {"qkv", "up", "projection", "down"}) EXPECT_EQ(kept(true, name), kept(false, name)) << name;
+    EXPECT_GT(kept(true, "qkv"), 0U);
+}
+
 /// A frozen projection needs no input, but attention's backward reads what it left; an adapter reads it, too.
 TEST(Adapters, ResultsOfAttentionStay) {
     const auto kept = [](const Plan& plan) {

@@ -55,6 +55,42 @@ std::ptrdiff_t operations(const StepProgram& step, std::string_view name) {
                               [&](const Op& op) -> std::string_view { return step.names[op.label.name]; });
 }
 
+/// Whatever kernels there are before it: nothing that is reduced is left unread.
+TEST(Optimizers, WaitForReducedGradients) {
+    const auto unread = [](const Plan& plan) {
+        const StepProgram step = build(plan);
+        const Program& program = step.programs.front();
+        std::vector<bool> read(program.buffers.size(), false);
+        for (const Op& op : program.ops)
+            for (const BufferId id : program.reads(op)) read[id] = true;
+        std::size_t count = 0, reductions = 0;
+        for (const Op& op : program.ops) {
+            if (!among_data_ranks(op.lane) || op.label.phase != Phase::gradient) continue;
+            if (!std::holds_alternative<Collective>(op.what)) continue;
+            ++reductions;
+            for (const BufferId id : program.writes(op)) count += read[id] ? 0 : 1;
+        }
+        EXPECT_GT(reductions, 0U);
+        return count;
+    };
+    for (const Sharding sharding : {Sharding::none, Sharding::zero1, Sharding::zero2, Sharding::zero3})
+        for (const Optimizer optimizer : {Optimizer::adam, Optimizer::sgd, Optimizer::lamb})
+            for (const bool fused : {true, false})
+                for (const double clip : {0.0, 1.0})
+                    for (const bool masters : {true, false})
+                        for (const Dtype reduced : {Dtype::bf16, Dtype::fp32}) {
+                            Plan plan = tiny_plan(1, 1, 4);
+                            plan.strategy.sharding = sharding;
+                            plan.training.optimizer = optimizer;
+                            plan.training.fused_optimizer = fused;
+                            plan.training.grad_clip = clip;
+                            plan.training.master_weights = masters;
+                            plan.training.precision.grad_reduce = reduced;
+                            EXPECT_EQ(unread(plan), 0U) << static_cast<int>(sharding) << static_cast<int>(optimizer)
+                                                        << fused << clip << masters;
+                        }
+}
+
 /// Reads and writes of fp32 numbers, and 6 bytes to copy masters to 16 bits; the fused Adam writes those itself.
 TEST(Optimizers, MoveWhatTheirKernelsReadAndWrite) {
     const auto streams = [](Optimizer optimizer, bool fused) {

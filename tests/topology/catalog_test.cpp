@@ -97,6 +97,17 @@ TEST(Catalog, EthernetTakesEveryGpu) {
     }
 }
 
+TEST(Catalog, ABoardMayHaveFewerNvlinksThanItsNode) {
+    const auto inside = [](const char* preset, const char* gpu) {
+        return build({.preset = preset, .nodes = 2, .gpu = gpu}).intra_node_bytes_per_second();
+    };
+    EXPECT_DOUBLE_EQ(inside("dgx-h100", "H100"), 450e9);
+    EXPECT_DOUBLE_EQ(inside("dgx-h100", "H800"), 200e9);
+    EXPECT_DOUBLE_EQ(inside("dgx-h100", "H20"), 450e9);
+    EXPECT_DOUBLE_EQ(inside("superpod-a100", "A800"), 200e9);
+    EXPECT_DOUBLE_EQ(inside("ethernet", "A800"), 200e9);
+}
+
 TEST(Catalog, PartOfARackIsACluster) {
     for (const std::uint32_t gpus : {1u, 2u, 4u, 6u, 36u}) {
         const Cluster c = build({.preset = "gb200-nvl72", .nodes = 2, .gpus_per_node = gpus});
@@ -113,6 +124,8 @@ TEST(Gpus, AreFoundByNameAndAlias) {
                                       {"V100-32GB", "V100-SXM2-32GB"},
                                       {"h100", "H100-SXM5-80GB"},
                                       {"H200", "H200-SXM-141GB"},
+                                      {"A800", "A800-SXM4-80GB"},
+                                      {"h20", "H20-SXM-96GB"},
                                       {"B200", "B200"},
                                       {"GB200-NVL72", "GB200"}}) {
         EXPECT_EQ(find_gpu(alias).name, name) << alias;

@@ -174,6 +174,7 @@ TEST(CarriedRows, EveryRowOfEveryFileIsMappedOrNamed) {
     std::size_t mapped = 0, rows = 0;
     for (const auto& file : carried_files()) {
         const RowFile all = load_rows(file);
+        EXPECT_EQ(unread_fields(all), std::vector<std::string>{}) << file;
         for (const Row& row : all.rows) {
             ++rows;
             const std::string why = test::reason_of([&] {

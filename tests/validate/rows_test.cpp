@@ -84,4 +84,14 @@ TEST(Rows, DefaultsFillWhatARowDoesNotSay) {
     EXPECT_FALSE(file.rows[2].has("gpu"));
 }
 
+TEST(Rows, FieldsThatNothingReadsAreNamed) {
+    const RowFile file = parse_rows(
+        R"({"rows": [{"recomputation": "full", "mbz": 1, "tp": 2, "model": {"layers": 8, "kvheads": 2}},
+                     {"mbz": 2, "what_we_had_for_lunch": "rice", "switches": {"anything": 1}}]})",
+        "y.json");
+    const std::vector<std::string> expected{"mbz (mbs?)", "recomputation (recompute?)", "model.kvheads (kv_heads?)",
+                                            "what_we_had_for_lunch"};
+    EXPECT_EQ(unread_fields(file), expected);
+}
+
 }  // namespace orrery::validate

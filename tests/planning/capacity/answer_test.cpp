@@ -216,7 +216,7 @@ TEST(Capacity, AWholeClusterIsPaid) {
     EXPECT_EQ(half.facts.job.gpus, 16U);
     EXPECT_EQ(half.held, 32);
     // Idle nodes are the spares.
-    asked["candidates"][0]["reliability"]["spare_nodes"] = 2;
+    asked["candidates"][0]["reliability"] = {{"spare_nodes", 2}, {"repair", "1 days"}};
     EXPECT_EQ(ask(asked).candidates[0].best->held, 32);
     asked["candidates"][0]["reliability"]["spare_nodes"] = 3;
     EXPECT_EQ(ask(asked).candidates[0].best->held, 40);

@@ -1,11 +1,13 @@
 // A question is read whole, or refused at its place.
 #include "planning/capacity/question.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "documents/document.hpp"
 
 namespace orrery::capacity {
@@ -154,6 +156,17 @@ TEST(CapacityQuestion, ShippedOnesAreRead) {
         EXPECT_NO_THROW((void)read_question(documents::read_document(entry.path()), entry.path(), "2026-11-22"));
     }
     EXPECT_EQ(questions, 2U);
+}
+
+TEST(Question, ThePlannersGuideNamesEveryKey) {
+    const std::string guide = read_file("docs/planner.md");
+    for (const documents::Section& section : question_sections()) {
+        if (section.name == "strategies") continue;  // a scenario's
+        for (const documents::Key& key : section.keys) {
+            if (key.name == "$schema") continue;
+            EXPECT_NE(guide.find(fmt::format("`{}`", key.name)), std::string::npos) << section.name << " " << key.name;
+        }
+    }
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ import { axis, grid, legend, tooltip } from "../charts.js";
 import { gib, seconds } from "../format.js";
 import { bad, base, series } from "../theme.js";
 
-const left = (point) => gib(point.memory_capacity_bytes - point.memory_peak_bytes);
+const left = (point) => gib(point.memory_capacity_bytes - point.memory_needed_bytes);
 
 export function front(points) {
   if (points.length < 2) return null;

@@ -12,7 +12,7 @@ import { table } from "../table.js";
 const outcomes = [
   { key: "gpus", title: "GPUs", format: count }, { key: "step_time_s", title: "step", format: seconds },
   { key: "tokens_per_s", title: "tokens/s", format: rate }, { key: "mfu", title: "MFU", format: percent },
-  { key: "memory_peak_bytes", title: "memory", format: bytes }, { key: "memory_capacity_bytes", title: "capacity", format: bytes },
+  { key: "memory_needed_bytes", title: "memory", format: bytes }, { key: "memory_capacity_bytes", title: "capacity", format: bytes },
   { key: "bottleneck", title: "takes time" },
 ];
 
