@@ -11,7 +11,8 @@ namespace orrery::calibrate {
 
 using std::filesystem::path;
 
-/// NVIDIA AIConfigurator. gemm: m,n,k,us. attention: batch,seq,heads,kv_heads,head_dim,us.
+/// NVIDIA AIConfigurator. gemm: m,n,k,us. attention: batch,seq,heads,kv_heads,head_dim,us; a reading above that of a
+/// longer sequence is lowered to it.
 GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std::string& device);
 AttentionTable aiconfigurator_attention(const path& file, const std::string& device);
 /// sys,file_ver,op_name,nccl_dtype,num_gpus,bytes,us: the 16-bit rows of one system. Readings of one size under NCCL
