@@ -147,6 +147,10 @@ void collective(const CollectiveOptions& options) {
     const sim::Profiles timing = sim::profiles_of(cluster, options.profile, profiles);
     std::vector<topology::GpuId> gpus(ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
+    const bool rings = insisted.algorithm == nullptr ? cluster.fabric().parts().on_chip
+                                                     : insisted.algorithm->name == "torus_ring";
+    if (!options.grid.empty() && !rings)
+        throw Error("", "", "--grid: no rings along its dimensions are asked for", "--algorithm torus_ring");
     const sim::Grid grid = options.grid.empty() ? sim::grid_of(cluster, gpus) : parse_grid(options.grid, ranks);
     const sim::Group group(gpus, cluster.gpus_per_node(), grid);
     CollectiveTable table{cluster.name(),

@@ -123,6 +123,7 @@ Exit simulate(const SimulateOptions& options) {
     const sim::SimgridAhead simgrid;
     require_distinct({options.json, options.trace, options.html, options.svg, options.format.path()},
                      {options.scenario.file});
+    if (options.operations && options.json.empty()) throw Error("--operations: there is no JSON", "--json FILE");
     const scenarios::Scenario scenario = options.scenario.load();
     require_ranks(options, scenario.gpus);
     Output json(options.json), trace(options.trace), html(options.html), svg(options.svg);

@@ -109,7 +109,8 @@ TEST(Collective, RefusesBadInputWithTheNearestNames) {
              {{"all_reduce", "--cluster", preset, "--set", "strategy.tensor=3"}, "cluster.nodes=16"},
              {{"all_reduce", "--cluster", preset, "--profile", "q"}, "h100"},
              {{"all_reduce", "--cluster", preset, "--algorithm", "torus_ring", "--grid", "4x4"}, "4 x 4"},
-             {{"all_reduce", "--cluster", preset, "--algorithm", "torus_ring", "--grid", "4xx4"}, "--grid"}}) {
+             {{"all_reduce", "--cluster", preset, "--algorithm", "torus_ring", "--grid", "4xx4"}, "--grid"},
+             {{"all_reduce", "--cluster", preset, "--grid", "4x4"}, "--algorithm torus_ring"}}) {
         std::vector<std::string> arguments{"collective"};
         arguments.insert(arguments.end(), bad.arguments.begin(), bad.arguments.end());
         const Result result = orrery(arguments);

@@ -141,6 +141,12 @@ TEST_F(SimulateTest, OverridesAnyKey) {
     EXPECT_LT(faster["step_time_s"].get<double>(), base["step_time_s"].get<double>());
 }
 
+TEST_F(SimulateTest, RefusesOperationsWithoutAPlaceForThem) {
+    const Result result = orrery({"simulate", "scenarios/gpt-tiny-cpu.json", "--operations"});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("--operations: there is no JSON"), std::string::npos) << result.err;
+}
+
 TEST_F(SimulateTest, RefusesAnOptionAndAnOverrideThatSayOther) {
     const auto asked = [&](const std::vector<std::string>& more) {
         std::vector<std::string> words{"simulate", "scenarios/gpt-1.7b-dgx-a100.json"};
