@@ -32,7 +32,7 @@ constexpr Product on_v5e{
     "share of the peak that XLA's product of 8,192 cubed reached on TPU v5e: 5.58 ms of 5.94, "
     "without its call from Python (JAX documentation, Pallas, Matrix Multiplication); carried over "
     "by the datasheets' peaks"};
-/// The one whose chip is nearer in time.
+/// TPU v2 is the nearer one to v3 in time, v5e to the others.
 const Product& product_of(const hardware::Gpu& chip) { return chip.name == "TPU-v3" ? on_v2 : on_v5e; }
 
 /// Ragged paged attention, of which prompts are the causal case, in its best case; its length is not in the abstract.

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "scenarios/override.hpp"
 #include "scenarios/shipped.hpp"
 
 namespace orrery::cli {
@@ -32,7 +33,26 @@ ScenarioOptions::ScenarioOptions() {
         "--tensor 8 --global-batch 512";
 }
 
+namespace {
+
+/// Throws Error where --set says another value of a key than its own option does, of a scenario that both change.
+void require_agreed(const scenarios::Request& request) {
+    if (request.file.empty()) return;  // options make it, and --set changes that
+    for (const std::string& text : request.set) {
+        const scenarios::Override change = scenarios::parse_override(text);
+        const std::string at = pointer_of(change);
+        for (const scenarios::Override& said : request.keys.said())
+            if (pointer_of(said) == at && said.value != change.value)
+                throw Error(fmt::format("--set {}: an option says {}", text, said.value), "give one of them");
+        if (request.keys.gpus() > 0 && at == "/cluster/nodes")
+            throw Error(fmt::format("--set {}: --gpus says how many nodes there are", text), "give one of them");
+    }
+}
+
+}  // namespace
+
 void ScenarioOptions::add_to(CLI::App& command, std::initializer_list<std::string_view> taken) {
+    command.parse_complete_callback([this] { require_agreed(*this); });
     // A name that is none is refused when it is read: the value of an unknown option may have been taken for it.
     const auto find = [](std::string& named) {
         try {

@@ -6,8 +6,8 @@
 
 namespace orrery::planning {
 
-const std::array<OutcomeField, 13>& outcome_fields() {
-    static const std::array<OutcomeField, 13> fields{{
+const std::array<OutcomeField, 14>& outcome_fields() {
+    static const std::array<OutcomeField, 14> fields{{
         {"gpus", &Outcome::gpus},
         {"step_time_s", &Outcome::step_s},
         {"tokens_per_s", &Outcome::tokens_per_s},
@@ -17,6 +17,7 @@ const std::array<OutcomeField, 13>& outcome_fields() {
         {"scale_factor", &Outcome::scale_factor},
         {"training_time_s", &Outcome::training_time_s},
         {"wall_clock_s", &Outcome::wall_clock_s},
+        {"trained_tokens_per_s", &Outcome::trained_tokens_per_s},
         {"memory_needed_bytes", &Outcome::memory_needed},
         {"memory_capacity_bytes", &Outcome::memory_capacity},
         {"fits", &Outcome::fits},
@@ -40,6 +41,8 @@ Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& p
                     .wall_clock_s = p.whole_run ? p.whole_run->seconds() : 0,
                     .fits = p.fits,
                     .bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s)};
+    outcome.trained_tokens_per_s =
+        outcome.wall_clock_s > 0 ? scenario.outputs.token_budget / outcome.wall_clock_s : p.tokens_per_s;
     const std::size_t stage = p.fullest_stage();
     outcome.memory_needed = p.needed(stage);
     outcome.memory_capacity = p.capacity(stage);

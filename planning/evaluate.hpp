@@ -27,6 +27,7 @@ struct Outcome {
     double training_time_s = 0;  ///< of the steps for outputs.token_budget; 0: not asked
     /// Of the same with failures, checkpoints and input, where the scenario has these; 0: it has not.
     double wall_clock_s = 0;
+    double trained_tokens_per_s = 0;                       ///< of that whole run; else of the steps
     std::uint64_t memory_needed = 0, memory_capacity = 0;  ///< bytes, of the stage with the least left
     bool fits = true;
     std::string bottleneck;
@@ -37,10 +38,6 @@ struct Outcome {
     }
     /// Until the token budget is trained, whatever is known of it.
     [[nodiscard]] double whole_run_s() const { return wall_clock_s > 0 ? wall_clock_s : training_time_s; }
-    /// Tokens per second of the whole run.
-    [[nodiscard]] double trained_per_s() const {
-        return wall_clock_s > 0 ? tokens_per_s * training_time_s / wall_clock_s : tokens_per_s;
-    }
     bool operator==(const Outcome&) const = default;
 };
 
@@ -52,7 +49,7 @@ struct OutcomeField {
     Member member;
 };
 /// All of them, in the order in which files have them.
-const std::array<OutcomeField, 13>& outcome_fields();
+const std::array<OutcomeField, 14>& outcome_fields();
 
 /// Simulates it. scale_factor: that of one model replica too. session: what many of them share, which changes none.
 /// Threads may ask at once. Throws Error for whatever makes the scenario impossible.

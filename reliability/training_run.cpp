@@ -54,7 +54,7 @@ public:
     /// From the shared file system once, then to all nodes over the network; from another tier each node its own,
     /// beside the base of adapters, which none but the shared file system has.
     [[nodiscard]] double read(Tier tier) const {
-        const double base = job_.base_bytes / rates_.read;
+        const double base = job_.base_bytes / std::min(rates_.read, job_.nodes * rates_.node_read);
         return tier == Tier::shared ? read_shared(base) : std::max(base, read_back(tier));
     }
     /// For which an asynchronous checkpoint keeps the steps waiting: the states leave where the optimizer writes.

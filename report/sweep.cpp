@@ -91,7 +91,7 @@ std::string curve(const Points& grid, const Sweep& sweep, Style style) {
         table.row(std::move(cells));
     }
     return fmt::format(
-        "\nthe fastest of each number of GPUs, against {} GPUs with the same batch; scale factor: "
+        "\nthe best of each number of GPUs, against {} GPUs with the same batch; scale factor: "
         "against one model replica with its share of the batch\n{}",
         least.gpus, table.to_text({.columns = style.columns}));
 }

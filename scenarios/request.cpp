@@ -22,19 +22,6 @@ Error with_option(const Error& error) {
     return error;
 }
 
-/// Throws Error where an option says another value of the same key.
-void require_agreed(const Override& change, const UsualKeys& keys) {
-    const std::string at = pointer_of(change);
-    for (const UsualKeys::Key& key : UsualKeys::all())
-        for (const Override& said : keys.said())
-            if (said.path == key.path && pointer_of(said) == at && said.value != change.value)
-                throw Error(fmt::format("--set {}={}: --{} says {}", change.path, change.value, key.name, said.value),
-                            "give one of them");
-    if (keys.gpus() > 0 && at == "/cluster/nodes")
-        throw Error(fmt::format("--set {}={}: --gpus says how many nodes there are", change.path, change.value),
-                    "give one of them");
-}
-
 }  // namespace
 
 std::string Request::source() const { return file.empty() ? std::string(unnamed) : file; }
@@ -49,10 +36,7 @@ nlohmann::json Request::document() const {
 std::vector<Override> Request::overrides(const nlohmann::json& document) const {
     std::vector<Override> all;
     if (!file.empty() && keys.given()) all = keys.changes(document, file);
-    for (const std::string& text : set) {
-        all.push_back(parse_override(text));
-        require_agreed(all.back(), keys);
-    }
+    for (const std::string& text : set) all.push_back(parse_override(text));
     return all;
 }
 

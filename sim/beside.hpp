@@ -18,8 +18,9 @@ struct Slowed {
 };
 
 /// A collective among data ranks, by its number in a program, and the number of the first operation that it can run
-/// beside: what it reads has been written by those before, what it overwrites has been read, the lane has begun all
-/// that comes before it there, and the host, which is ahead, has come so far.
+/// beside: what it reads has been written by those before, what it overwrites has been read, the lane (that of sums
+/// among groups and this taken as one) has begun all that comes before it there, and the host, which is ahead, has come
+/// so far.
 struct Beginning {
     std::uint32_t op = 0, at = 0;
 };

@@ -37,13 +37,15 @@ Dtype clipped_format(const Training& training) {
 /// kernels (what is not zero, their number, that of zeros, the sum) cost the host what one of a layer's does: 6.4 us of
 /// Python against 22.4 (tools/host_overhead.py), and 4 launches against 1.6. All take as long as one of the mean size;
 /// of a parameter that is split over ranks each has a part.
-void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Updates& out) {
+void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Updates& out,
+                 std::span<const BufferId> first) {
     if (!plan.training.log_num_zeros_in_grad || owned == 0) return;
     const std::uint64_t tensors = owned_tensors(stage, owned);
     if (tensors == 0) return;  // a bound's stage has counted none
     const std::uint64_t each = (owned + tensors - 1) / tensors;
     for (std::uint64_t i = 0; i < tensors; ++i)
-        out.kernel("count zeros", PointwiseKind::sum_of_squares, clipped_format(plan.training), each, {});
+        out.kernel("count zeros", PointwiseKind::sum_of_squares, clipped_format(plan.training), each, {},
+                   i == 0 ? first : Updates::none);
     out.agree("zeros in gradients", agree_on_gradients(plan), {});
 }
 
@@ -239,7 +241,7 @@ void emit_groups(const Plan& plan, const Stage& stage, std::uint64_t owned, Buil
         out.agree("gradient norm", agree_on_gradients(plan), {});
         first = Updates::none;
     }
-    count_zeros(plan, stage, owned, out);
+    count_zeros(plan, stage, owned, out, first);
     const BufferId updated = builder.buffer(0, Keep::scratch);
     update_in_groups(plan, owned, first, builder, out, updated);
     const BufferId cast = cast_weights(plan, stage, builder, out, updated);
@@ -276,7 +278,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                    {.operands = {main, main}, .settings = scaling}, gradients);
     if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);
     clip_gradients(plan, stage, owned, here, out, first);
-    count_zeros(plan, stage, owned, out);
+    count_zeros(plan, stage, owned, out, first);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const std::uint64_t leaving = plan.offloads_weights() ? here : 0;
     const BufferId updated = leaving > 0 ? builder.buffer(leaving * state_bytes(plan.training).weight, Keep::weight,

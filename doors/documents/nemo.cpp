@@ -70,14 +70,16 @@ void read_vocabulary(const Givens& given, Draft& draft) {
     constexpr const char* pointer = "/model/vocab_size";
     if (const Given* const size = given.find_any({"model.override_vocab_size", "model.vocab_size"}))
         return set_key(pointer, *size, draft);
-    for (const char* name : {"model.tokenizer.type", "model.tokenizer.model"}) {
-        const auto tokens = tokens_of(given.text(name));
-        if (!tokens) continue;
+    // A tokenizer's is not padded yet.
+    const auto padded = [&](const Given& size) {
         if (const Given* const divisor = given.find("model.make_vocab_size_divisible_by"))
             set_key("/model/make_vocab_size_divisible_by", *divisor, draft);
-        return set_key(pointer, {"vocab_size", *tokens, given.find(name)->origin}, draft);
-    }
-    if (const Given* const size = given.find("model.tokenizer.vocab_size")) return set_key(pointer, *size, draft);
+        set_key(pointer, size, draft);
+    };
+    for (const char* name : {"model.tokenizer.type", "model.tokenizer.model"})
+        if (const auto tokens = tokens_of(given.text(name)))
+            return padded({"vocab_size", *tokens, given.find(name)->origin});
+    if (const Given* const size = given.find("model.tokenizer.vocab_size")) return padded(*size);
     const Given* const tokenizer = given.find_any({"model.tokenizer.type", "model.tokenizer.library"});
     draft.want(pointer, tokenizer == nullptr ? draft.whole_file() : tokenizer->origin,
                "the size of this tokenizer's vocabulary is not known here", "--set model.vocab_size=N");

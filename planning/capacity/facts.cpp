@@ -40,6 +40,7 @@ constexpr Field fields[] = {
     {"micro_batches", [](Facts& f) -> Place { return &f.job.micro_batches; }},
     {"parameters", [](Facts& f) -> Place { return &f.job.parameters; }},
     {"saved_bytes", [](Facts& f) -> Place { return &f.job.saved_bytes; }},
+    {"base_bytes", [](Facts& f) -> Place { return &f.job.base_bytes; }},
     {"resident_bytes", [](Facts& f) -> Place { return &f.job.resident_bytes; }},
     {"savers", [](Facts& f) -> Place { return &f.job.savers; }},
     {"on_one_node", [](Facts& f) -> Place { return &f.job.on_one_node; }},

@@ -30,11 +30,7 @@ struct Asked {
         : set(std::move(changes)) {
         for (const scenarios::Override& each : said)
             if (Space::has_row(each.path)) given.push_back({each.path, {each.value}});
-        if (wishes.gpus) {
-            if (std::ranges::find(said, "cluster.nodes", &scenarios::Override::path) != said.end())
-                throw Error("--gpus and --nodes say the same", "give one of them");
-            sites.push_back(gpus_axis("--gpus", *wishes.gpus));
-        }
+        if (wishes.gpus) sites.push_back(gpus_axis("--gpus", *wishes.gpus));
         if (wishes.gpu) {
             sites.push_back(parse_axis("cluster.gpu=" + *wishes.gpu));
             set.push_back({"profile", "null"});  // each has its own
@@ -103,6 +99,11 @@ GpuPrices prices_of(const std::vector<std::string>& texts) {
 }  // namespace
 
 SearchQuestion question_of(const scenarios::Request& request, const SearchWishes& wishes) {
+    std::vector<std::pair<std::string_view, std::string>> keys;
+    if (wishes.gpus) keys.emplace_back("--gpus", gpus_key);
+    for (const std::string& text : wishes.fix) keys.emplace_back("--fix", text.substr(0, text.find('=')));
+    for (const std::string& text : wishes.vary) keys.emplace_back("--vary", text.substr(0, text.find('=')));
+    require_one_size(request, keys);
     nlohmann::json document = request.document();
     Asked asked(wishes, request.overrides(document), request.keys.said());
     return {.sites = Grid(request.source(), std::move(document), std::move(asked.set), std::move(asked.sites)),

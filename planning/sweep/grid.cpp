@@ -62,19 +62,6 @@ std::vector<Axis> parse_axes(const std::vector<std::string>& texts) {
     return axes;
 }
 
-/// Throws Error where GPUs are varied and the cluster's size is said otherwise too.
-void require_one_size(const scenarios::Request& request, const std::vector<Axis>& axes) {
-    if (std::ranges::find(axes, gpus_key, &Axis::key) == axes.end()) return;
-    const auto refuse = [](const std::string& what) {
-        throw Error(fmt::format("{}: --vary {} says how large the cluster is", what, gpus_key), "give one of them");
-    };
-    const auto nodes = [](const Override& change) { return pointer_of(change) == "/cluster/nodes"; };
-    for (const Axis& axis : axes)
-        if (axis.key != gpus_key && nodes({axis.key, axis.values.front()})) refuse("--vary " + axis.key);
-    if (request.keys.gpus() > 0) refuse("--gpus");
-    if (std::ranges::any_of(request.keys.said(), nodes)) refuse("--nodes");
-}
-
 }  // namespace
 
 Axis parse_axis(const std::string& text) try {
@@ -99,6 +86,23 @@ Axis gpus_axis(const std::string& option, const std::string& text) try {
     throw Error(fmt::format("{} {}", option, documents::printable(text)), "", error.message(), error.hint());
 }
 
+void require_one_size(const scenarios::Request& request,
+                      const std::vector<std::pair<std::string_view, std::string>>& keys) {
+    const auto over =
+        std::ranges::find(keys, gpus_key, [](const auto& each) -> std::string_view { return each.second; });
+    if (over == keys.end()) return;
+    const auto refuse = [&](const std::string& what) {
+        throw Error(fmt::format("{}: {} says how large the cluster is", what, over->first), "give one of them");
+    };
+    const auto nodes = [](const Override& change) { return pointer_of(change) == "/cluster/nodes"; };
+    for (const auto& [option, key] : keys)
+        if (key != gpus_key && nodes({key, ""})) refuse(fmt::format("{} {}", option, key));
+    for (const std::string& text : request.set)
+        if (nodes(scenarios::parse_override(text))) refuse("--set " + text);
+    if (request.keys.gpus() > 0) refuse("--gpus");
+    if (std::ranges::any_of(request.keys.said(), nodes)) refuse("--nodes");
+}
+
 Grid::Grid(const std::filesystem::path& file, std::vector<Override> set, std::vector<Axis> axes)
     : Grid(file, documents::read_document(file, documents::commented), std::move(set), std::move(axes)) {}
 
@@ -114,7 +118,9 @@ Grid::Grid(const scenarios::Request& request, const std::vector<std::string>& va
 
 Grid::Grid(const scenarios::Request& request, nlohmann::json document, std::vector<Axis> axes)
     : Grid(request.source(), document, request.overrides(document), std::move(axes)) {
-    require_one_size(request, this->axes());
+    std::vector<std::pair<std::string_view, std::string>> keys;
+    for (const Axis& axis : this->axes()) keys.emplace_back("--vary", axis.key);
+    require_one_size(request, keys);
 }
 
 std::uint32_t Grid::gpus(std::uint64_t point) const {

@@ -19,6 +19,11 @@ Axis parse_axis(const std::string& text);
 /// "512,1024" or "512..2048", powers of two where a range has no step. Throws Error that names the option.
 Axis gpus_axis(const std::string& option, const std::string& text);
 
+/// keys: that are varied or held, by option ("--vary", "cluster.nodes"). Throws Error where `gpus` is one of them and
+/// the cluster's size is said otherwise, too.
+void require_one_size(const scenarios::Request& request,
+                      const std::vector<std::pair<std::string_view, std::string>>& keys);
+
 class Grid : public Points {
 public:
     /// file: of a scenario. Throws Error when it cannot be read, for a key that is varied twice, and for more than

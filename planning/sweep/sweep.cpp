@@ -58,7 +58,7 @@ Sweep ranked(std::vector<Answer> answers) {
     std::ranges::stable_sort(result.best, [&](std::uint64_t a, std::uint64_t b) {
         const Outcome &one = result.answers[a].outcome, &other = result.answers[b].outcome;
         if (one.fits != other.fits) return one.fits;
-        return one.trained_per_s() > other.trained_per_s();
+        return one.trained_tokens_per_s > other.trained_tokens_per_s;
     });
     return result;
 }

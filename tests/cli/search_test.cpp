@@ -159,6 +159,8 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--objective", "cost", "--price", "A100=2", "--price", "A100-80GB=3"},
         {"--objective", "cost", "--price", "H100=2"},
         {"--gpus", "16", "--nodes", "2"},
+        {"--gpus", "16", "--fix", "cluster.nodes=2"},
+        {"--gpus", "16", "--set", "cluster.nodes=2"},
         {"--fix", "strategy.tensor=2", "--fix", "strategy.tensor=1"},
         {"--fix", "strategy.tensor=2", "--vary", "strategy.tensor=1,2"},
         {"--tensor", "2", "--fix", "strategy.tensor=2"},

@@ -87,6 +87,7 @@ TEST(Sweep, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         sweep_of({"gpus=8,16", "cluster.nodes=1,2"}),
         sweep_of({"gpus=8,16"}, {"--gpus", "16"}),
         sweep_of({"gpus=8,16"}, {"--nodes", "2"}),
+        sweep_of({"gpus=8,16"}, {"--set", "cluster.nodes=2"}),
         sweep_of({"gpus=1..1000000 +1", "seed=1..1000 +1"}),
         sweep_of({"strategy.tensor=3"}, {"--csv", csv}),
         sweep_of({"strategy.tensor=1"}, {"--csv", folder / "no/such/folder.csv"}),

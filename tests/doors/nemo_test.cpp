@@ -48,6 +48,7 @@ TEST(NeMo, TakesAVocabularysSizeWhereItsTokenizerIsNotKnown) {
     own.replace(own.find("{library: megatron, type: GPT2BPETokenizer}"), 43,
                 "{library: sentencepiece, model: own.model, vocab_size: 32000}");
     EXPECT_EQ(at(read(own), "/model/vocab_size"), 32000) << refusals(read(own));
+    EXPECT_EQ(at(read(own + "  make_vocab_size_divisible_by: 64\n"), "/model/make_vocab_size_divisible_by"), 64);
     own.replace(own.find(", vocab_size: 32000"), 19, "");
     EXPECT_TRUE(says(read(own), Verdict::refused, "the size of this tokenizer's vocabulary"));
 }

@@ -86,8 +86,9 @@ TEST(Optimizers, WaitForReducedGradients) {
                             plan.training.grad_clip = clip;
                             plan.training.master_weights = masters;
                             plan.training.precision.grad_reduce = reduced;
+                            plan.training.log_num_zeros_in_grad = !fused;
                             EXPECT_EQ(unread(plan), 0U) << static_cast<int>(sharding) << static_cast<int>(optimizer)
-                                                        << fused << clip << masters;
+                                                        << fused << clip << masters << static_cast<int>(reduced);
                         }
 }
 

@@ -263,6 +263,24 @@ TEST(Capacity, AnotherPriceReusesEveryPrediction) {
     EXPECT_GT(with_file(changed).predicted, 0U);
 }
 
+/// All that an answer takes of a prediction is kept.
+TEST(Capacity, AKeptPredictionOfAdaptersAnswersTheSame) {
+    const TemporaryFolder folder("capacity-test");
+    json asked = document();
+    asked["training"]["lora_rank"] = 16;
+    asked["training"]["fused_attention"] = true;
+    for (json& candidate : asked["candidates"]) {
+        candidate["reliability"] = {{"node_mtbf", "5 days"}};
+        candidate["storage"] = {{"read_rate", "10 MB/s"}};
+    }
+    const auto seconds = [&] {
+        FactsFile known(folder.path() / "predictions");
+        return answer(question(asked), known).candidates[0].best->forecast.seconds();
+    };
+    const double first = seconds();
+    EXPECT_EQ(seconds(), first);
+}
+
 TEST(Capacity, AFileThatWasCutOffGoesOn) {
     const TemporaryFolder folder("capacity-test");
     const std::filesystem::path file = folder.path() / "predictions";

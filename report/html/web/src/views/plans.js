@@ -11,7 +11,7 @@ import { table } from "../table.js";
 
 const outcomes = [
   { key: "gpus", title: "GPUs", format: count }, { key: "step_time_s", title: "step", format: seconds },
-  { key: "tokens_per_s", title: "tokens/s", format: rate }, { key: "mfu", title: "MFU", format: percent },
+  { key: "wall_clock_s", title: "whole run", format: seconds }, { key: "tokens_per_s", title: "tokens/s", format: rate }, { key: "mfu", title: "MFU", format: percent },
   { key: "memory_needed_bytes", title: "memory", format: bytes }, { key: "memory_capacity_bytes", title: "capacity", format: bytes },
   { key: "bottleneck", title: "takes time" },
 ];
@@ -68,8 +68,9 @@ export function plans(data) {
   const fitting = points.filter((point) => point.fits !== false);
   const best = [...fitting].sort((a, b) => (a.rank ?? 1e18) - (b.rank ?? 1e18))[0];
   const { place, choose } = comparison(keys);
-  const columns = [{ title: "rank" }, ...keys.map((title) => ({ title })), ...outcomes, { title: "fits" }];
-  const row = (point) => [point.rank ?? null, ...keys.map((key) => value(point.values[key])), ...outcomes.map((each) => point[each.key] ?? null), point.fits === false ? "no" : "yes"];
+  const told = outcomes.filter((each) => points.some((point) => point[each.key]));
+  const columns = [{ title: "rank" }, ...keys.map((title) => ({ title })), ...told, { title: "fits" }];
+  const row = (point) => [point.rank ?? null, ...keys.map((key) => value(point.values[key])), ...told.map((each) => point[each.key] ?? null), point.fits === false ? "no" : "yes"];
   const rows = points.map(row);
   const byRow = new Map(rows.map((each, i) => [each, points[i]]));
   return [
