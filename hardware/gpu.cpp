@@ -32,6 +32,46 @@ struct Row {
 };
 
 // Dense peaks without structured sparsity; memory as the driver reports it (a "80GB" board has 80 GiB).
+constexpr Row a100_80gb{"A100-SXM4-80GB",
+                        "a100",
+                        "NVIDIA A100 80GB SXM datasheet",
+                        80,
+                        2039,
+                        19.5,
+                        156,
+                        312,
+                        0,
+                        Socket::nvlink3,
+                        108,
+                        80,
+                        Host::epyc_7742,
+                        {"A100", "A100-80GB"}};
+// H100 whitepaper v1.04, table 2.
+constexpr Row h100{"H100-SXM5-80GB",
+                   "h100",
+                   "NVIDIA H100 SXM datasheet",
+                   80,
+                   3350,
+                   66.9,
+                   494.7,
+                   989.4,
+                   1978.9,
+                   Socket::nvlink4,
+                   132,
+                   90,
+                   Host::xeon_8480c,
+                   {"H100", "H100-80GB"}};
+
+/// The same board under another name, with fewer NVLinks.
+constexpr Row with_nvlinks(Row board, std::uint32_t nvlinks, const char* name, const char* datasheet,
+                           std::array<std::string_view, 3> aliases) {
+    board.name = name;
+    board.datasheet = datasheet;
+    board.aliases = aliases;
+    board.nvlinks = nvlinks;
+    return board;
+}
+
 constexpr Row rows[] = {
     // Whitepaper WP-08019, table 1: FP16 without tensor cores.
     {"P100-SXM2-16GB",
@@ -107,70 +147,12 @@ constexpr Row rows[] = {
      80,
      Host::epyc_7742,
      {"A100-40GB"}},
-    {"A100-SXM4-80GB",
-     "a100",
-     "NVIDIA A100 80GB SXM datasheet",
-     80,
-     2039,
-     19.5,
-     156,
-     312,
-     0,
-     Socket::nvlink3,
-     108,
-     80,
-     Host::epyc_7742,
-     {"A100", "A100-80GB"}},
-    // The same board with eight NVLinks of twelve: 400 GB/s in both directions.
-    {"A800-SXM4-80GB",
-     "a100",
-     "NVIDIA A800 datasheet",
-     80,
-     2039,
-     19.5,
-     156,
-     312,
-     0,
-     Socket::nvlink3,
-     108,
-     80,
-     Host::epyc_7742,
-     {"A800", "A800-80GB"},
-     0,
-     8},
-    // H100 whitepaper v1.04, table 2.
-    {"H100-SXM5-80GB",
-     "h100",
-     "NVIDIA H100 SXM datasheet",
-     80,
-     3350,
-     66.9,
-     494.7,
-     989.4,
-     1978.9,
-     Socket::nvlink4,
-     132,
-     90,
-     Host::xeon_8480c,
-     {"H100", "H100-80GB"}},
-    // The same board with eight NVLinks of eighteen: 400 GB/s in both directions (DeepSeek-AI 2025, arXiv:2505.09343,
-    // section 4.1).
-    {"H800-SXM5-80GB",
-     "h100",
-     "NVIDIA H100 SXM datasheet",
-     80,
-     3350,
-     66.9,
-     494.7,
-     989.4,
-     1978.9,
-     Socket::nvlink4,
-     132,
-     90,
-     Host::xeon_8480c,
-     {"H800", "H800-80GB"},
-     0,
-     8},
+    a100_80gb,
+    // 400 GB/s in both directions.
+    with_nvlinks(a100_80gb, 8, "A800-SXM4-80GB", "NVIDIA A800 datasheet", {"A800", "A800-80GB"}),
+    h100,
+    // 400 GB/s in both directions (DeepSeek-AI 2025, arXiv:2505.09343, section 4.1).
+    with_nvlinks(h100, 8, "H800-SXM5-80GB", "NVIDIA H100 SXM datasheet", {"H800", "H800-80GB"}),
     // A Hopper of 78 multiprocessors, for China like the 800s, with all NVLinks.
     {"H20-SXM-96GB",
      "h20",

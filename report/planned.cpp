@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
+#include "planning/sweep/points.hpp"
 
 namespace orrery::report {
 
@@ -24,6 +25,8 @@ std::vector<std::string> outcome_cells(const Outcome& outcome) {
             format_bytes(static_cast<double>(outcome.memory_capacity)),
             outcome.bottleneck};
 }
+
+std::string axis_name(const std::string& key) { return key == planning::gpus_key ? "gpus_asked" : key; }
 
 std::vector<std::string> outcome_names() {
     std::vector<std::string> names;

@@ -14,6 +14,9 @@ namespace orrery::report {
 std::vector<Table::Column> outcome_columns();
 std::vector<std::string> outcome_cells(const planning::Outcome& outcome);
 
+/// Name of a column of files for an axis: that of GPUs asked for stands beside that of GPUs that there are.
+std::string axis_name(const std::string& key);
+
 /// The names of an outcome's fields and its values, numbers to the last bit; "" for a scale factor that nobody asked
 /// for, and for the time of a training whose tokens nobody stated.
 std::vector<std::string> outcome_names();

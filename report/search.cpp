@@ -110,8 +110,7 @@ bool among(const std::vector<FoundPlan>& list, const FoundPlan& plan) {
 std::string search_csv(const SearchReport& report) {
     const SearchResult& result = *report.result;
     std::vector<std::string> header{"rank", "plan"};
-    for (std::string& key : plan_keys(*report.question))
-        header.push_back(key == planning::gpus_key ? "gpus_asked" : std::move(key));
+    for (const std::string& key : plan_keys(*report.question)) header.push_back(axis_name(key));
     for (std::string& name : outcome_names()) header.push_back(std::move(name));
     header.emplace_back("on_front");
     std::string text = csv_line(header);

@@ -33,27 +33,29 @@ bool over_whole_runs(const Sweep& sweep) {
     return std::ranges::any_of(sweep.answers, [](const Answer& each) { return each.outcome.wall_clock_s > 0; });
 }
 
-Table table_of(const Points& grid, const Sweep& sweep) {
+Table table_of(const Points& grid, bool whole_runs) {
     std::vector<Table::Column> columns;
     for (const planning::Axis& axis : grid.axes()) columns.push_back({axis.key, Table::Align::left});
-    if (over_whole_runs(sweep)) columns.push_back({"whole run"});
+    if (whole_runs) columns.push_back({"whole run"});
     for (Table::Column& column : outcome_columns()) columns.push_back(std::move(column));
     return Table(std::move(columns));
 }
 
-std::vector<std::string> cells_of(const Points& grid, const Sweep& sweep, std::uint64_t point) {
-    std::vector<std::string> cells = grid.values(point);
-    const Outcome& outcome = sweep.answers[point].outcome;
-    if (over_whole_runs(sweep)) cells.push_back(outcome.whole_run_s() > 0 ? format_seconds(outcome.whole_run_s()) : "");
+std::vector<std::string> cells_of(std::vector<std::string> cells, const Outcome& outcome, bool whole_runs) {
+    if (whole_runs) cells.push_back(outcome.whole_run_s() > 0 ? format_seconds(outcome.whole_run_s()) : "");
     for (std::string& cell : outcome_cells(outcome)) cells.push_back(std::move(cell));
     if (!outcome.fits) cells.back() = "does not fit";
     return cells;
 }
 
 std::string best_table(const Points& grid, const Sweep& sweep, std::size_t top, Style style) {
-    Table table = table_of(grid, sweep);
+    const bool whole_runs = over_whole_runs(sweep);
+    Table table = table_of(grid, whole_runs);
     const std::size_t shown = std::min(top, sweep.best.size());
-    for (std::size_t i = 0; i < shown; ++i) table.row(cells_of(grid, sweep, sweep.best[i]));
+    for (std::size_t i = 0; i < shown; ++i) {
+        const std::uint64_t point = sweep.best[i];
+        table.row(cells_of(grid.values(point), sweep.answers[point].outcome, whole_runs));
+    }
     std::string text = table.to_text({.columns = style.columns});
     if (shown < sweep.best.size())
         text += fmt::format("and {} more: --top, --csv or --json shows them\n", sweep.best.size() - shown);
@@ -147,9 +149,7 @@ std::string sweep_text(const Points& grid, const Sweep& sweep, std::size_t top, 
 
 std::string sweep_csv(const Points& grid, const Sweep& sweep) {
     std::vector<std::string> header;
-    // The GPUs asked for, beside those that there are.
-    for (const planning::Axis& axis : grid.axes())
-        header.push_back(axis.key == planning::gpus_key ? "gpus_asked" : axis.key);
+    for (const planning::Axis& axis : grid.axes()) header.push_back(axis_name(axis.key));
     header.emplace_back("rank");
     for (std::string& name : outcome_names()) header.push_back(std::move(name));
     const std::size_t width = outcome_names().size();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/operators.hpp"
 #include "sim/host_copies.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/state_bytes.hpp"
@@ -78,11 +77,11 @@ void add_bytes(const strategies::Plan& plan, const strategies::StepProgram& step
     const double masters = strategies::checkpoint_bytes(plan.training);
     constexpr double narrow = 2;
     const bool narrow_weights = plan.training.master_weights && strategies::state_bytes(plan.training).weight < 4;
-    job.parameters = static_cast<double>(models::parameters(models::build(plan.model)));
     const strategies::TrainedParameters of = strategies::trained_parameters(plan);
     const auto trained = static_cast<double>(of.trained);
     const double as_they_are = static_cast<double>(of.frozen) * strategies::state_bytes(plan.training).weight;
     const bool adapters = plan.training.lora_rank > 0;
+    job.parameters = static_cast<double>(adapters ? of.frozen : of.trained + of.frozen);
     job.base_bytes = adapters ? as_they_are : 0;
     const double saved = adapters ? 0 : as_they_are;
     job.saved_bytes[static_cast<std::size_t>(reliability::Saved::masters)] = masters * trained + saved;

@@ -263,8 +263,9 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     std::vector<BufferId> copies;  // none where gradients are fp32
     const bool copied = half_gradients && plan.training.master_weights;
     const bool scaled = !copied && !in_adam && plan.training.master_weights;  // else it is the loss that is divided
-    // Whoever is first waits for the sums: of kernels that are there in any case, or each of those that may be.
-    const auto first = here == 0 || !(copied || scaled) ? gradients : Updates::none;
+    // Where neither waits for the sums, each that may be the first behind them does.
+    const bool waited = copied || scaled;
+    const auto first = here == 0 || !waited ? gradients : Updates::none;
     if (copied && here > 0 && !keeps_gradient_copies(plan)) {
         const std::uint64_t bytes = here * state_bytes(plan.training).gradient_copy;
         copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
@@ -286,7 +287,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                                          : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
-    const auto last_read = copied || scaled ? std::span<const BufferId>(copies) : gradients;
+    const auto last_read = waited ? std::span<const BufferId>(copies) : gradients;
     if (!is_fused_adam(plan.training))
         update_priced(plan, stage, owned, out, last_read, std::span(&updated, 1));
     else
