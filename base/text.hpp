@@ -32,6 +32,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 std::vector<std::string> nearest(std::string_view wanted, std::span<const std::string_view> names,
                                  std::size_t count = 3);
 
+/// With its ASCII letters in lower case.
+std::string lower(std::string_view text);
+
 /// Without the blanks, tabs and carriage returns at both ends.
 std::string_view trimmed(std::string_view text);
 

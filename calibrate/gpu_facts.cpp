@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <stdexcept>
 
+#include "base/text.hpp"
 #include "hardware/attention_kernels.hpp"
 #include "hardware/compute_capability.hpp"
 #include "hardware/datasheets.hpp"
@@ -340,11 +340,7 @@ Constant state_space_convolution() {
 std::span<const GpuFacts> gpu_facts() { return table; }
 
 std::string_view gpu_in(std::string_view device) {
-    const auto lower = [](std::string text) {
-        std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        return text;
-    };
-    const std::string words = lower(std::string(device));
+    const std::string words = lower(device);
     std::string_view found;
     std::size_t longest = 0;  // a gb200 is no b200
     for (const hardware::Gpu& gpu : hardware::gpus()) {

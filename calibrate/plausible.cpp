@@ -6,6 +6,7 @@
 
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/peak.hpp"
+#include "calibrate/profile_store.hpp"
 #include "calibrate/roofline.hpp"
 
 namespace orrery::calibrate {
@@ -22,10 +23,9 @@ std::string other_device(const Profile& profile, const hardware::Gpu& gpu) {
     const bool of_core = gpu.socket == hardware::Socket::core;
     const bool fits = of_core ? known.empty() : !host && (known.empty() || known == gpu.profile);
     if (fits) return "";
-    return fmt::format(
-        "profile {} is of {}, but times {}: leave the profile out for its own, or measure one "
-        "(`orrery calibrate --help`)",
-        profile.name, profile.device, gpu.name);
+    return fmt::format("profile {} is of {}, but times {}: {}measure one (`orrery calibrate --help`)", profile.name,
+                       profile.device, gpu.name,
+                       ProfileStore::ships(gpu.profile) ? "leave the profile out for its own, or " : "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -18,9 +19,10 @@ double square_length(const kernels::Attention& a) {
 }
 
 /// Coordinates in which near means alike: sequence length and parallelism decide most, the split of heads little.
-Scatter<5>::Point coordinates(const kernels::Attention& a) {
-    const double batch = a.batch, heads = a.heads, kv_heads = a.kv_heads, head_dim = a.head_dim;
-    return {static_cast<float>(std::log(square_length(a))), static_cast<float>(std::log(batch * heads)),
+/// times: as many blocks of queries by so many times the heads, each of a sequence as much shorter.
+Scatter<5>::Point coordinates(const kernels::Attention& a, double times = 1) {
+    const double batch = a.batch, heads = times * a.heads, kv_heads = times * a.kv_heads, head_dim = a.head_dim;
+    return {static_cast<float>(std::log(square_length(a) / times)), static_cast<float>(std::log(batch * heads)),
             static_cast<float>(0.3 * std::log(heads)), static_cast<float>(0.3 * std::log(heads / kv_heads)),
             static_cast<float>(3.0 * std::log(head_dim))};
 }
@@ -70,28 +72,44 @@ const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Atte
                 "set it to false, or name another profile");
 }
 
-/// Longer than any of its head width.
-bool AttentionPredictor::beyond(const Answer& found, const kernels::Attention& a) const {
-    const double length = square_length(a);
-    return found.weights.size() > 1 && std::ranges::none_of(found.lookup->table->points, [&](const AttentionPoint& p) {
-               return p.head_dim == a.head_dim && p.seq >= length;
-           });
+/// How many times as long as the longest of its head width; below 1 where one is longer.
+double AttentionPredictor::beyond(const Lookup& lookup, const kernels::Attention& a) {
+    std::uint32_t longest = 0;
+    for (const AttentionPoint& p : lookup.table->points)
+        if (p.head_dim == a.head_dim) longest = std::max(longest, p.seq);
+    return square_length(a) / longest;
+}
+
+/// Blocks of queries fill the GPU, however few the heads, and each goes over more keys before it ends: a sequence
+/// beyond the longest one is at least as quick as that many blocks of the longest.
+double AttentionPredictor::ratio(const Lookup& table, const kernels::Attention& a, Answer& out) {
+    const auto mean = [&](const auto& weights) {
+        double ratio = 0;
+        for (const auto& w : weights) ratio += w.weight * table.ratio[w.index];
+        return ratio;
+    };
+    out.weights = table.scatter.weights(coordinates(a));
+    const double found = mean(out.weights), times = beyond(table, a);
+    out.outside = out.weights.size() > 1 && times > 1;
+    if (!out.outside || !std::isfinite(times)) return found;
+    auto as_blocks = table.scatter.weights(coordinates(a, times));
+    const double of_blocks = mean(as_blocks);
+    if (of_blocks >= found) return found;
+    out.weights = std::move(as_blocks);
+    out.blocks_of = square_length(a) / times;
+    return of_blocks;
 }
 
 AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& a) const {
     const Lookup& table = lookup(a);
-    Answer out{&table, table.scatter.weights(coordinates(a)), 0, a.backward && !table.table->backward};
-    double ratio = 0;
-    for (const auto& w : out.weights) {
-        ratio += w.weight * table.ratio[w.index];
-        out.half_width += w.weight * table.table->points[w.index].half_width;
-    }
+    Answer out{.lookup = &table, .derived = a.backward && !table.table->backward};
+    const double above_roofline = ratio(table, a, out);
+    for (const auto& w : out.weights) out.half_width += w.weight * table.table->points[w.index].half_width;
     kernels::Attention measured = a;
     measured.backward = table.table->backward;
     const bool measured_itself = out.weights.size() == 1;
     if (!table.kriging || measured_itself) {
-        out.seconds = attention_roofline(measured, machine_) * std::exp(ratio);
-        out.outside = beyond(out, a);
+        out.seconds = attention_roofline(measured, machine_) * std::exp(above_roofline);
         return out;
     }
     measured.seq = std::max(1U, static_cast<std::uint32_t>(std::lround(square_length(a))));
@@ -140,6 +158,9 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
         const std::string shape = fmt::format("b{} s{} h{} kv{} d{}", p.batch, p.seq, p.heads, p.kv_heads, p.head_dim);
         out += to_text(w, shape, p.seconds, found.kriged.has_value());
     }
+    if (found.blocks_of > 0)
+        out +=
+            fmt::format("  longer than any row: with the rate of as many blocks of {:.0f} tokens\n", found.blocks_of);
     if (!a.plain())
         out += fmt::format("  no rows of these lengths: with the rate of {:.0f} queries of as many keys\n",
                            square_length(a));

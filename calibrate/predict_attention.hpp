@@ -31,15 +31,18 @@ private:
     };
     struct Answer {
         const Lookup* lookup;
-        std::vector<Weight> weights;
-        double seconds;  ///< of the pass and mask that the table measured
-        bool derived;    ///< the backward pass from the forward pass
+        bool derived;  ///< the backward pass from the forward pass
+        std::vector<Weight> weights = {};
+        double seconds = 0;  ///< of the pass and mask that the table measured
         double half_width = 0;
         bool outside = false;
+        double blocks_of = 0;  ///< tokens: of the longest row, where one that is longer has its rate; else 0
         std::optional<ScatteredTimes::Answer> kriged = {};  ///< where kriging answers
     };
     [[nodiscard]] Answer answer(const kernels::Attention& attention) const;
-    [[nodiscard]] bool beyond(const Answer& found, const kernels::Attention& attention) const;
+    [[nodiscard]] static double beyond(const Lookup& lookup, const kernels::Attention& attention);
+    /// log of the time over the roofline's, with the rows of out that it is taken of.
+    [[nodiscard]] static double ratio(const Lookup& lookup, const kernels::Attention& attention, Answer& out);
     [[nodiscard]] const Lookup& lookup(const kernels::Attention& attention) const;
 
     Machine machine_;

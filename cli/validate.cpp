@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/data_folder.hpp"
+#include "base/parallel.hpp"
 #include "base/progress.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -74,8 +75,8 @@ void run_validation(const ValidateOptions& options) {
     const std::vector<std::filesystem::path> files = files_of(options);
     const validate::Report report = [&] {
         Progress progress("validate", 0, options.quiet);
-        return validate::validate_files(files, validate::simulator(options.held_out),
-                                        [&](std::size_t done, std::size_t total) { progress.show(done, total); });
+        const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+        return validate::validate_files(files, validate::simulator(options.held_out), show, all_cores());
     }();
     const auto scores = validate::to_json(report);
     if (json.wanted()) json.write(scores.dump(2) + '\n');

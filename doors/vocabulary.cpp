@@ -1,9 +1,9 @@
 #include "doors/vocabulary.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
+
+#include "base/text.hpp"
 
 namespace orrery::doors {
 
@@ -52,11 +52,10 @@ constexpr std::array<Tokenizer, 33> known{{{"gpt2bpetokenizer", 50257},
 }  // namespace
 
 std::optional<std::uint64_t> tokens_of(std::string_view tokenizer) {
-    std::string lower(tokenizer.substr(0, 256));
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower == "gpt2") return 50257;
+    const std::string words = lower(tokenizer.substr(0, 256));
+    if (words == "gpt2") return 50257;
     for (const Tokenizer& each : known)
-        if (lower.find(each.part) != std::string::npos) return each.tokens;
+        if (words.find(each.part) != std::string::npos) return each.tokens;
     return std::nullopt;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
 
 #include "base/enum_table.hpp"
@@ -340,12 +339,6 @@ constexpr Row rows[] = {
      Host::xeon_8480c,
      {"L40S-48GB"}},
 };
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
-}
 
 std::vector<Gpu> make_gpus() {
     std::vector<Gpu> result;

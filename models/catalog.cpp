@@ -25,13 +25,6 @@ std::vector<ModelSpec> all_families() {
     return all;
 }
 
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return result;
-}
-
 /// The three nearest names, nearest first.
 std::vector<std::string> nearest_names(std::string_view wanted) {
     std::vector<std::string_view> names;

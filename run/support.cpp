@@ -163,6 +163,8 @@ void require_fusion(const strategies::Plan& plan) {
             "an update parameter by parameter cannot be executed yet", "set it to true");
     require(training.cross_entropy_fusion, "/training/cross_entropy_loss_fusion",
             "a loss of one kernel an operator cannot be executed yet", "set it to true");
+    require(training.cross_entropy == strategies::CrossEntropy::in_place, "/training/cross_entropy",
+            "PyTorch's operators cannot be executed yet", "set it to \"in_place\"");
     require(training.master_weights, "/training/master_weights", "an update of 16-bit weights cannot be executed yet",
             "set it to true");
     require(training.bias_activation_fusion, "/training/bias_activation_fusion",

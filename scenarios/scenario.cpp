@@ -102,9 +102,13 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
     const std::string context = strategy.context > 1 ? fmt::format(" x context {}", strategy.context) : "";
     const std::string one = fmt::format("tensor {}{} x pipeline {}", strategy.tensor, context, strategy.pipeline);
     if (replica > gpus) {
-        throw Error(file, sections.strategy.pointer(strategy.tensor >= strategy.pipeline ? "tensor" : "pipeline"),
-                    fmt::format("{} = {} ranks, but {}", one, replica, have),
-                    fmt::format("lower tensor or pipeline until their product is at most {}, or add nodes", gpus));
+        const std::uint32_t widest = std::max({strategy.tensor, strategy.context, strategy.pipeline});
+        const char* const blamed = strategy.tensor == widest    ? "tensor"
+                                   : strategy.pipeline == widest ? "pipeline"
+                                                                 : "context";
+        throw Error(file, sections.strategy.pointer(blamed), fmt::format("{} = {} ranks, but {}", one, replica, have),
+                    fmt::format("lower tensor{} or pipeline until their product is at most {}, or add nodes",
+                                strategy.context > 1 ? ", context" : "", gpus));
     }
     if (strategy.data == 0) {
         if (gpus % replica != 0) {

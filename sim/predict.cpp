@@ -143,6 +143,19 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
 
 /// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
 /// prediction's memory, is gone.
+/// What a rank whose experts take more tokens than others' holds of them is not in its memory.
+std::vector<std::string> expert_doubts(const scenarios::Scenario& scenario) {
+    if (scenario.perturbations.balanced()) return {};
+    const strategies::Plan& plan = scenario.plan;
+    const std::vector<double> loads =
+        scenarios::expert_loads(scenario.perturbations, plan.strategy.expert, plan.model.experts);
+    const double most = plan.training.taken(std::ranges::max(loads)) / plan.training.taken(1.0);
+    if (most <= 1) return {};
+    return {fmt::format("memory is that of experts with equally many tokens: the fullest rank's take {:.2f} times as "
+                        "many, and activations as much larger",
+                        most)};
+}
+
 struct Described {
     Step step;
     Sharing sharing;
@@ -212,6 +225,7 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
     append(d.warnings, allocator_doubts(memory));
+    append(d.warnings, expert_doubts(scenario));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));
     append(d.warnings, idle_kinds(kinds, seconds));

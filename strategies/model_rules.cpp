@@ -105,6 +105,9 @@ void check_patches(const Plan& plan) {
         refuse("/training/cross_entropy_loss_fusion",
                fmt::format("false, but the loss of {} is not one over words", name), "set it to true",
                Source::origin_of_key);
+    if (plan.training.cross_entropy != CrossEntropy::in_place)
+        refuse("/training/cross_entropy", fmt::format("given, but the loss of {} is not one over words", name),
+               "leave it out", Source::origin_of_key);
     if (plan.model.text.layers == 0) return;
     if (strategy.cpu_offloading_num_layers > 0)
         refuse("/strategy/cpu_offloading_num_layers",

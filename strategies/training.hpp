@@ -60,6 +60,12 @@ enum class MemoryFormat : std::uint8_t {
     channels_first,  ///< NCHW, PyTorch's and Gluon's default: cuDNN transposes (partition/memory_format)
 };
 
+/// Where the passes of a loss over words leave what they work out (partition/vocabulary.cpp).
+enum class CrossEntropy : std::uint8_t {
+    in_place,  ///< over the fp32 logits: Megatron-LM, fused kernels, compilers
+    torch,     ///< beside them: torch.nn.functional.cross_entropy in eager mode
+};
+
 /// What turns gradients into new weights (optimizers.hpp).
 enum class Optimizer : std::uint8_t {
     adam,      ///< AdamW as well
@@ -142,6 +148,7 @@ struct Training {
     /// cross-entropy-loss-fusion: passes over the logits are joined into few kernels; false: Megatron-LM's own
     /// operators, one kernel each (partition/vocabulary.cpp).
     bool cross_entropy_fusion = true;
+    CrossEntropy cross_entropy = CrossEntropy::in_place;  ///< torch: its own operators, whatever is fused
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     Optimizer optimizer = Optimizer::adam;

@@ -51,6 +51,8 @@ static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>
 constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
                              word("primitives", KernelFusion::primitives)};
 static_assert(fusions.size() == enumerators<KernelFusion>);
+constexpr std::array cross_entropies{word("in_place", CrossEntropy::in_place), word("torch", CrossEntropy::torch)};
+static_assert(cross_entropies.size() == enumerators<CrossEntropy>);
 constexpr std::array memory_formats{word("channels_last", MemoryFormat::channels_last),
                                     word("channels_first", MemoryFormat::channels_first)};
 static_assert(memory_formats.size() == enumerators<MemoryFormat>);
@@ -185,6 +187,11 @@ constexpr std::array of_training{
         .help = "Passes over the logits are joined into few kernels; false: one kernel an operator, Megatron-LM's "
                 "default.",
         .origin = "Megatron-LM, NeMo"}),
+    field<&Training::cross_entropy>({.name = "cross_entropy", .words = cross_entropies,
+        .help = "in_place: probabilities take the place of the fp32 logits, and their gradient that of these, 6 bytes a "
+                "logit at most (Megatron-LM, fused kernels, a compiled loss); torch: torch.nn.functional.cross_entropy "
+                "as it runs eagerly, with log-probabilities and two gradients beside each other, 12.",
+        .origin = "Megatron-LM; PyTorch"}),
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",
         .others = {megatron("enable_cuda_graph")}}),

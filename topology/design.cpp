@@ -55,6 +55,15 @@ NodeSpec with_boards(NodeSpec node, const Gpu& gpu) {
     return node;
 }
 
+Design with_nics_of(Design design, Socket socket) {
+    if (design.nics_of == nullptr) return design;
+    if (const auto nics = design.nics_of(socket)) {
+        design.nics = nics->count;
+        design.nic_bytes_per_second = nics->bytes_per_second;
+    }
+    return design;
+}
+
 const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
     const Socket socket = gpu.socket;
     const NodeSpec& own = find_node(design.node);
@@ -216,9 +225,10 @@ Cluster build_from_file(const Design& design, const ClusterSpec& spec, const Gpu
 
 }  // namespace
 
-Cluster build(const Design& design, const ClusterSpec& spec) {
-    if (design.node.empty()) return build_chips(design, spec);
-    const Gpu& gpu = choose_gpu(design, spec);
+Cluster build(const Design& of_any, const ClusterSpec& spec) {
+    if (of_any.node.empty()) return build_chips(of_any, spec);
+    const Gpu& gpu = choose_gpu(of_any, spec);
+    const Design design = with_nics_of(of_any, gpu.socket);
     if (!spec.node_file.empty()) return build_from_file(design, spec, gpu);
     const NodeSpec node = with_boards(choose_node(design, gpu), gpu);
     const std::uint32_t gpus = choose_gpus(design, spec, node), nics = choose_nics(design, spec, node, gpus);

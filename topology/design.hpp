@@ -2,6 +2,7 @@
 // ethernet.cpp and tpu.cpp; one builder serves all.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,12 @@
 #include "topology/fat_tree.hpp"
 
 namespace orrery::topology {
+
+/// NICs of a node; several of one GPU count as one of their joint rate.
+struct NodeNics {
+    std::uint32_t count;
+    double bytes_per_second;  ///< of each
+};
 
 struct Design {
     Preset preset;
@@ -24,10 +31,11 @@ struct Design {
     std::uint32_t leaves_per_group = 0;  ///< FatTreeSpec's
     bool reference = false;              ///< a reference architecture: only size and GPU memory variant can change
     bool any_node = false;               ///< the GPU chooses the kind of node
-    std::string_view fabric = {};        ///< of fabric_kinds(); "": leaves, spines and cores
-    std::string_view shape = {};         ///< that fabric's at the default size
-    std::uint32_t dimensions = 0;        ///< that fabric's at other sizes
-    std::uint32_t chips_per_host = 0;    ///< of chips by themselves
+    std::optional<NodeNics> (*nics_of)(Socket) = nullptr;  ///< of its kind of node, before those above
+    std::string_view fabric = {};                          ///< of fabric_kinds(); "": leaves, spines and cores
+    std::string_view shape = {};                           ///< that fabric's at the default size
+    std::uint32_t dimensions = 0;                          ///< that fabric's at other sizes
+    std::uint32_t chips_per_host = 0;                      ///< of chips by themselves
 };
 
 std::span<const Design> superpod_designs();

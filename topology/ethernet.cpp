@@ -4,6 +4,17 @@ namespace orrery::topology {
 
 using namespace hardware;
 
+std::optional<NodeNics> amazon_nics(Socket socket) {
+    switch (socket) {
+        case Socket::nvlink2: return NodeNics{1, gigabits(100)};
+        case Socket::nvlink3: return NodeNics{4, gigabits(100)};
+        case Socket::nvlink4:
+        case Socket::nvlink5: return NodeNics{8, gigabits(400)};
+        case Socket::grace: return NodeNics{72, gigabits(400)};
+        default: return std::nullopt;
+    }
+}
+
 std::span<const Design> ethernet_designs() {
     static constexpr Design designs[] = {
         // Defaults as Amazon's p3dn.24xlarge: 8 V100 and one NIC of 100 Gb/s.
@@ -18,7 +29,7 @@ std::span<const Design> ethernet_designs() {
          .adapter = roce_adapter,
          .any_node = true},
         {.preset = {"efa", "nodes of any GPU with NICs of Amazon's Elastic Fabric Adapter",
-                    "AWS p4d.24xlarge for the defaults", 4, 16384},
+                    "AWS p3dn, p4d, p5, p6-b200 and p6e-gb200 by the GPU", 4, 16384},
          .node = "dgx-a100",
          .gpu = "",
          .nics = 4,
@@ -26,7 +37,8 @@ std::span<const Design> ethernet_designs() {
          .planes = 1,
          .fabric_switch = switch_tor,
          .adapter = efa_adapter,
-         .any_node = true},
+         .any_node = true,
+         .nics_of = amazon_nics},
         // No latency of an adapter for plain Ethernet is published by itself; taken to be that of RoCE.
         {.preset = {"cpu-hosts", "hosts without GPUs, a core a device, 1 Gb/s Ethernet: what `orrery run` runs on",
                     "AMD EPYC 7763 for the defaults", 1, 64},

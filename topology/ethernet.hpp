@@ -7,4 +7,14 @@
 //    n0  n1  n2 n3  n4  n5
 #pragma once
 
+#include <optional>
+
 #include "topology/design.hpp"
+
+namespace orrery::topology {
+
+/// Of Amazon's instances with such GPUs: p3dn.24xlarge, p4d.24xlarge, p5.48xlarge (32 NICs of 100 Gb/s; p5en has 16 of
+/// 200), p6-b200.48xlarge and p6e-gb200's racks (AWS documentation, instance types with Elastic Fabric Adapter).
+std::optional<NodeNics> amazon_nics(Socket socket);
+
+}  // namespace orrery::topology

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file_replacement.hpp"
 #include "base/read_file.hpp"
+#include "base/text.hpp"
 #include "validate/map_row.hpp"
 
 namespace orrery::validate {

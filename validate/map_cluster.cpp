@@ -8,7 +8,9 @@
 #include <regex>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "hardware/datasheets.hpp"
+#include "topology/ethernet.hpp"
 #include "validate/map_row.hpp"
 #include "validate/network_text.hpp"
 
@@ -145,18 +147,6 @@ ClusterSpec slices(const Row& row, const Gpu& chip, std::uint32_t chips) {
     return spec;
 }
 
-/// Amazon's nodes with EFA: p3dn, p4d and p4de, p5, p5en, p6-b200 (EC2 user guide, accelerated computing instances:
-/// network specifications).
-Nics usual_efa(const std::string& gpu) {
-    using hardware::gigabits;
-    if (gpu.starts_with("v100")) return {.count = 1, .bytes_per_second = gigabits(100)};
-    if (gpu.starts_with("a100")) return {.count = 4, .bytes_per_second = gigabits(100)};
-    if (gpu.starts_with("h100")) return {.count = 32, .bytes_per_second = gigabits(100)};
-    if (gpu.starts_with("h200")) return {.count = 16, .bytes_per_second = gigabits(200)};
-    if (gpu.starts_with("b")) return {.count = 8, .bytes_per_second = gigabits(400)};
-    throw Skip("NICs of a node with EFA are not published");
-}
-
 std::string preset_of(Fabric fabric, const Class& kind) {
     switch (fabric) {
         case Fabric::ethernet: return std::string(kind.ethernet);
@@ -190,7 +180,8 @@ void set_network(ClusterSpec& spec, const Row& row, const Class& kind, std::uint
     if (network.fabric == Fabric::infiniband && kind.preset == kind.ethernet) spec.routing = "spray";
     Nics nics = network.nics;
     if (!nics.stated()) nics = nics_of_generation(row.words("node"));
-    if (!nics.stated() && network.fabric == Fabric::efa) nics = usual_efa(lower(spec.gpu));
+    if (!nics.stated() && network.fabric == Fabric::efa && !topology::amazon_nics(topology::find_gpu(spec.gpu).socket))
+        throw Skip("NICs of a node with EFA are not published");
     set_nics(spec, nics, kind, size);
     if (network.measured_bytes_per_second == 0) return;
     if (spec.nics_per_node == 0) spec.nics_per_node = std::gcd(kind.nics, size);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/text.hpp"
 #include "models/catalog.hpp"
 #include "validate/map_row.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <cctype>
 
+#include "base/text.hpp"
 #include "models/catalog.hpp"
 #include "models/model_fields.hpp"
 #include "validate/map_row.hpp"

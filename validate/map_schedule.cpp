@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "validate/map_row.hpp"
 

@@ -6,6 +6,7 @@
 #include <regex>
 #include <vector>
 
+#include "base/text.hpp"
 #include "hardware/compute_capability.hpp"
 #include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"

@@ -6,6 +6,7 @@
 #include <regex>
 #include <vector>
 
+#include "base/text.hpp"
 #include "validate/row.hpp"
 
 namespace orrery::validate {

@@ -164,6 +164,7 @@ constexpr std::array table{
     FieldRule{"training", "num_layers_at_end_in_bf16", "in NVFP4 as Megatron-Bridge's recipe (recipes.cpp)"},
     FieldRule{"training", "broadcast_data", of_software},
     FieldRule{"training", "cross_entropy_loss_fusion", of_software},
+    FieldRule{"training", "cross_entropy", never},
     FieldRule{"training", "cuda_graph", of_words},
     FieldRule{"training", "cuda_graph_scope", of_experts},
     FieldRule{"training", "moe_permute_fusion", of_experts},

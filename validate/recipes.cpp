@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.hpp"
+
 namespace orrery::validate {
 
 namespace {

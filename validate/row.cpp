@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace orrery::validate {
 
 namespace {
@@ -124,13 +126,6 @@ std::optional<bool> Row::flag(std::string_view path) const {
 std::string Row::words(std::string_view path) const {
     const std::optional<std::string> value = text(path);
     return value ? lower(std::string_view(*value).substr(0, longest_text)) : std::string{};
-}
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return result;
 }
 
 std::string label(std::string_view text) {

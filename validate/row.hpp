@@ -52,9 +52,6 @@ private:
     std::shared_ptr<const nlohmann::json> fields_;
 };
 
-/// ASCII lower case.
-std::string lower(std::string_view text);
-
 /// What a reason quotes of a text: its first 40 characters, before a bracket, printable ASCII alone.
 std::string label(std::string_view text);
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/data_folder.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "base/statistics.hpp"
 #include "validate/collectives.hpp"
 #include "validate/doubts.hpp"
@@ -16,51 +20,46 @@
 #include "validate/map_row.hpp"
 #include "validate/measured.hpp"
 #include "validate/memory.hpp"
+#include "validate/outcomes.hpp"
 #include "validate/ratios.hpp"
 #include "validate/rows.hpp"
-#include "validate/scenario_key.hpp"
 #include "validate/training_runs.hpp"
 
 namespace orrery::validate {
 
 namespace {
 
-/// What the tables need of a prediction.
-struct Outcome {
-    std::size_t number = 0;  ///< of the scenario, from 1
-    double seconds = 0;
-    sim::Interval interval;
-    sim::MemoryUse memory;
-    std::string refused;  ///< why there is no prediction
+/// Of one row, or of many in their order.
+struct Results {
+    std::vector<Result> steps, memory, collectives, trainings, ratios;
+
+    void append(Results&& others) {
+        for (const auto list :
+             {&Results::steps, &Results::memory, &Results::collectives, &Results::trainings, &Results::ratios})
+            std::ranges::move(others.*list, std::back_inserter(this->*list));
+    }
 };
 
-/// Why the simulator refused, without the scenario's numbers: its key, or that it failed.
-std::string refusal(const std::exception& failure) {
-    const auto* error = dynamic_cast<const Error*>(&failure);
-    if (error == nullptr) return "prediction failed";
-    return error->pointer().empty() ? "refused by the simulator" : fmt::format("refused at {}", error->pointer());
-}
-
+/// Of one row; others run beside it.
 class Runner {
 public:
-    explicit Runner(const Predictor& predictor) : predictor_(predictor) {}
+    Runner(const Predictor& predictor, Outcomes& outcomes) : predictor_(predictor), outcomes_(outcomes) {}
 
-    void run(const Row& row, const std::vector<Row>& file) {
+    Results run(const Row& row, const std::vector<Row>& file) {
         if (row.kind() == "ratio") {
-            ratios.push_back(guarded(row, [&](Result& result) { ratio(row, file, result); }));
+            found_.ratios.push_back(guarded(row, [&](Result& result) { ratio(row, file, result); }));
         } else if (row.kind() == "collective") {
-            collectives.push_back(guarded(row, [&](Result& result) { collective(row, result); }));
+            found_.collectives.push_back(guarded(row, [&](Result& result) { collective(row, result); }));
         } else if (row.kind() == "training_run") {
             training_run(row);
         } else if (row.kind() == "memory") {
-            memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
+            found_.memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
         } else {
-            steps.push_back(guarded(row, [&](Result& result) { step(row, result); }));
-            if (prints_memory(row)) memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
+            found_.steps.push_back(guarded(row, [&](Result& result) { step(row, result); }));
+            if (prints_memory(row)) found_.memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
         }
+        return std::move(found_);
     }
-
-    std::vector<Result> steps, memory, collectives, trainings, ratios;
 
 private:
     /// Whatever happens, the row ends with a reason.
@@ -99,23 +98,8 @@ private:
         result.error = result.signed_error = prediction / measured - 1;
     }
 
-    const Outcome& predict(const scenarios::Scenario& scenario) {
-        const auto [entry, fresh] = outcomes_.try_emplace(scenario_key(scenario));
-        if (!fresh) return entry->second;
-        entry->second.number = outcomes_.size();
-        try {
-            sim::Prediction prediction = predictor_.step(scenario);
-            entry->second.seconds = prediction.step_time_s;
-            entry->second.interval = prediction.step_interval;
-            entry->second.memory = static_cast<sim::MemoryUse&&>(prediction);
-        } catch (const std::exception& failure) {
-            entry->second.refused = refusal(failure);
-        }
-        return entry->second;
-    }
-
     const Outcome& outcome(const scenarios::Scenario& scenario) {
-        const Outcome& found = predict(scenario);
+        const Outcome& found = outcomes_.of(scenario);
         if (!found.refused.empty()) throw Skip(found.refused);
         return found;
     }
@@ -151,15 +135,15 @@ private:
             measured = measured_quantities(row);
             if (measured.empty()) throw Skip("nothing of a whole training is measured");
         });
-        if (!unread.predicted) trainings.push_back(unread);
+        if (!unread.predicted) found_.trainings.push_back(unread);
         for (const Quantity quantity : measured) {
-            trainings.push_back(guarded(row, [&](Result& result) {
+            found_.trainings.push_back(guarded(row, [&](Result& result) {
                 const TrainingRunValues values = compare_training_run(row, quantity, predictor_.step);
                 result.measured = values.measured;
                 result.prediction = values.predicted;
                 result.error = result.signed_error = values.error;
             }));
-            trainings.back().source = score_of(row, quantity);
+            found_.trainings.back().source = score_of(row, quantity);
         }
     }
 
@@ -213,28 +197,39 @@ private:
     static constexpr std::size_t least_sweep = 5;  ///< sizes of a sweep of which every second one is held out
 
     const Predictor& predictor_;
-    std::map<std::string, Outcome> outcomes_;
+    Outcomes& outcomes_;
+    Results found_;
 };
+
+/// By the rows, where scenarios were numbered by who came first.
+void number_scenarios(std::vector<Result>& steps) {
+    std::map<std::size_t, std::size_t> numbers;
+    for (Result& row : steps)
+        if (row.scenario > 0) row.scenario = numbers.try_emplace(row.scenario, numbers.size() + 1).first->second;
+}
 
 }  // namespace
 
 Report validate_files(const std::vector<std::filesystem::path>& files, const Predictor& predictor,
-                      const ProgressCallback& progress) {
+                      const ProgressCallback& progress, unsigned threads) {
     std::vector<RowFile> loaded;
-    std::size_t total = 0, done = 0;
-    for (const std::filesystem::path& file : files) {
-        loaded.push_back(load_rows(file));
-        total += loaded.back().rows.size();
-    }
-    Runner runner(predictor);
-    for (const RowFile& file : loaded) {
-        for (const Row& row : file.rows) {
-            runner.run(row, file.rows);
-            if (progress) progress(++done, total);
-        }
-    }
-    return {score(std::move(runner.steps)), score(std::move(runner.memory), memory_looked_at),
-            score(std::move(runner.collectives)), score(std::move(runner.trainings)), score(std::move(runner.ratios))};
+    for (const std::filesystem::path& file : files) loaded.push_back(load_rows(file));
+    std::vector<std::pair<const Row*, const RowFile*>> rows;
+    for (const RowFile& file : loaded)
+        for (const Row& row : file.rows) rows.emplace_back(&row, &file);
+
+    std::vector<Results> found(rows.size());
+    std::atomic<std::size_t> done{0};
+    Outcomes outcomes(predictor.step);
+    for_each_on(threads, rows.size(), [&](std::size_t i) {
+        found[i] = Runner(predictor, outcomes).run(*rows[i].first, rows[i].second->rows);
+        if (progress) progress(++done, rows.size());
+    });
+    Results all;
+    for (Results& each : found) all.append(std::move(each));
+    number_scenarios(all.steps);
+    return {score(std::move(all.steps)), score(std::move(all.memory), memory_looked_at),
+            score(std::move(all.collectives)), score(std::move(all.trainings)), score(std::move(all.ratios))};
 }
 
 std::vector<std::filesystem::path> carried_files() {

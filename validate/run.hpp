@@ -17,6 +17,7 @@
 namespace orrery::validate {
 
 /// What predicts: the simulator, or a stand-in in tests. Functions may throw; a row for which one does is skipped.
+/// validate_files() calls them from all of its threads.
 struct Predictor {
     std::function<sim::Prediction(const scenarios::Scenario&)> step;
     std::function<double(const topology::ClusterSpec&, const std::string& profile, kernels::CollectiveKind,
@@ -42,11 +43,11 @@ struct Report {
     Table ratios = {};  ///< throughputs of one plan over another's (ratios.hpp)
 };
 
-/// Predicts every row of every file, one after the other: the simulator's engine is single-threaded. Equal scenarios
-/// are predicted once. Every row ends as predicted or skipped with a reason; throws Error only for files that cannot
-/// be read as rows (rows.hpp), before any prediction. progress: rows.
+/// Predicts every row of every file on so many threads, of which the report does not depend. Equal scenarios are
+/// predicted once. Every row ends as predicted or skipped with a reason; throws Error only for files that cannot be
+/// read as rows (rows.hpp), before any prediction. progress: rows; from several threads.
 Report validate_files(const std::vector<std::filesystem::path>& files, const Predictor& predictor,
-                      const ProgressCallback& progress = {});
+                      const ProgressCallback& progress = {}, unsigned threads = 1);
 
 /// The files of the carried set, by name. Throws Error when there are none.
 std::vector<std::filesystem::path> carried_files();

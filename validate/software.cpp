@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/text.hpp"
 #include "validate/map_row.hpp"
 #include "validate/nemo_recipes.hpp"
 #include "validate/recipes.hpp"

@@ -291,11 +291,11 @@ void note_converters(const Given& converters, const Givens& given, Draft& draft)
 /// Weights, and the optimizer's states with them.
 bool is_in_bf16(const Givens& given) { return given.text("training.dtype") == "bfloat16"; }
 
-/// The whole model, unless only its loss is named.
-bool is_compiled(const Givens& given) {
+/// Model and loss, unless one alone is named.
+bool is_compiled(const Givens& given, std::string_view part) {
     const Given* const parts = given.find("compile.components");
     if (given.is_on("compile.enable") && parts != nullptr && parts->value.is_array())
-        return std::ranges::find(parts->value, "model") != parts->value.end();
+        return std::ranges::find(parts->value, part) != parts->value.end();
     return given.is_on("training.compile") || given.is_on("compile.enable");
 }
 
@@ -365,7 +365,8 @@ void read_torchtitan(const Request& request, Draft& draft) {
     draft.want("/training/seq_length", draft.whole_file(), "training.seq_len is not given",
                "--set training.seq_length=N");
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
-    draft.set("/training/kernel_fusion", is_compiled(given) ? "full" : "operators", draft.whole_file());
+    draft.set("/training/kernel_fusion", is_compiled(given, "model") ? "full" : "operators", draft.whole_file());
+    draft.set("/training/cross_entropy", is_compiled(given, "loss") ? "in_place" : "torch", draft.whole_file());
     read_what_pytorch_runs(request, given, draft);
     const Given* const optimizer = given.find("optimizer.name");
     if (optimizer != nullptr && !same_word(text_of(optimizer->value), "AdamW"))

@@ -8,17 +8,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "doors/trace/product.hpp"
 
 namespace orrery::doors::trace {
 
 namespace {
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
 
 bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
     return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string::npos; });

@@ -132,7 +132,7 @@ void EmbeddingSharder::backward() {
 
 /// In fp32: 16-bit logits are widened before it, and their gradient is rounded behind it. Probabilities, or over a part
 /// of the vocabulary exponentials, take the place of the fp32 logits, and their gradient that of these; Orrery's own
-/// kernel leaves the gradient of a whole vocabulary at once.
+/// kernel leaves the gradient of a whole vocabulary at once. PyTorch's operators leave each a tensor of its own.
 class LossSharder {
 public:
     LossSharder(LayerStream& stream, const models::Loss& op)
@@ -146,7 +146,9 @@ public:
     void shard() && {
         rows_ = stream_.value;
         if (stream_.bytes == 2) widen();
-        if (stream_.plan.training.cross_entropy_fusion)
+        if (in_torch())
+            beside_each_other();
+        else if (stream_.plan.training.cross_entropy_fusion)
             divided_ ? split() : whole();
         else
             one_by_one();
@@ -157,7 +159,7 @@ public:
         stream_.value = no_value;
         piece_.saved_bytes = tokens_ * classes_ * 4;
         // The 16-bit logits beside them, then their 16-bit gradient; fp32 ones are overwritten where they stand.
-        piece_.working_bytes = stream_.bytes == 2 ? tokens_ * classes_ * 2 : 0;
+        piece_.working_bytes = tokens_ * classes_ * (in_torch() ? 8 : stream_.bytes == 2 ? 2 : 0);
         stream_.layer.pieces.push_back(std::move(piece_));
     }
 
@@ -167,7 +169,9 @@ private:
     void whole();
     void split();
     void one_by_one();
+    void beside_each_other();
     void over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const;
+    [[nodiscard]] bool in_torch() const { return stream_.plan.training.cross_entropy == CrossEntropy::torch; }
     [[nodiscard]] ValueId logits_of_model() const { return stream_.value; }
     [[nodiscard]] Pointwise over_logits(PointwiseKind kind) const { return {kind, Dtype::fp32, tokens_, classes_}; }
     void add(std::vector<Work>& list, const char* name, PointwiseKind kind, std::vector<View> operands) const {
@@ -257,6 +261,28 @@ void LossSharder::one_by_one() {
     stream_.layer.flow.complete = false;
 }
 
+/// torch.nn.functional.cross_entropy (aten/src/ATen/native/SoftMax.cpp and LossNLL.cpp): log_softmax leaves
+/// log-probabilities, which its backward reads beside the gradient of nll_loss, zeros but for the targets, and leaves a
+/// third tensor as large. The fp32 logits end with the forward, before these two begin. Tensor ranks that divide the
+/// words agree as ever (torch.distributed.tensor.parallel.loss_parallel).
+void LossSharder::beside_each_other() {
+    const auto pass = [&](std::vector<Work>& list, const char* name, PointwiseKind kind) {
+        list.push_back({name, over_logits(kind)});
+    };
+    if (divided_) {
+        pass(piece_.forward, "largest logits", PointwiseKind::cross_entropy_maximum);
+        agree("loss maximum", {}, kernels::Reduction::maximum);
+    }
+    pass(piece_.forward, "log-probabilities", PointwiseKind::cross_entropy);
+    if (divided_) agree("loss sum", {});
+    over_tokens(piece_.forward, {"losses of targets"});
+    if (divided_) agree("loss target", {});
+    pass(piece_.backward, "gradient of log-probabilities", PointwiseKind::fill);
+    over_tokens(piece_.backward, {"gradient of targets"});
+    pass(piece_.backward, "gradient of logits", PointwiseKind::add);
+    stream_.layer.flow.complete = false;
+}
+
 void LossSharder::over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const {
     for (const char* name : names) list.push_back({name, Pointwise{PointwiseKind::scale, Dtype::fp32, 1, tokens_}});
 }
@@ -280,7 +306,8 @@ void shard_embedding(LayerStream& stream, const models::Embedding& op) { Embeddi
 void shard_loss(LayerStream& stream, const models::Loss& op) { LossSharder(stream, op).shard(); }
 
 bool keeps_logits(const LayerStream& stream, const models::Linear& op) {
-    return op.out == models::Dim::vocab && stream.bytes == 4 && stream.plan.training.cross_entropy_fusion;
+    return op.out == models::Dim::vocab && stream.bytes == 4 && stream.plan.training.cross_entropy_fusion &&
+           stream.plan.training.cross_entropy == CrossEntropy::in_place;
 }
 
 }  // namespace orrery::strategies

@@ -31,7 +31,7 @@ class Table:
 
     def of(self, command):
         for number, entry in enumerate(self.entries):
-            if command.startswith(entry["command"]):
+            if command == entry["command"] or (command.startswith(entry["command"]) and not entry.get("whole")):
                 self.met.add(number)
                 return entry
         return {}

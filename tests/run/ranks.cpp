@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "kernels/number_format.hpp"
 #include "kernels/thread_communicator.hpp"
@@ -20,32 +21,46 @@ struct RankRun {
     std::exception_ptr failure;
 };
 
+void merge(const std::string& name, Values::mapped_type&& from, Values& into) {
+    if (from.empty()) return;
+    Values::mapped_type& elements = into[name];
+    if (elements.empty())
+        elements = std::move(from);
+    else
+        elements.merge(std::move(from));
+}
+
+void merge(Values&& from, Values& into) {
+    for (auto& [name, elements] : from) merge(name, std::move(elements), into);
+}
+
 /// What this rank's optimizer saw and left. A CPU device's memory is the host's.
 void read_parameters(const Parameters& parameters, RankRun& out) {
     const Elements& weights = parameters.weights();
     const std::vector<Share> shares = parameters.shares();
-    const auto read = [&](const std::string& name, std::uint64_t element, std::uint64_t at) {
-        if (const void* const weight = parameters.weight(at))
-            out.weights[name][element] = kernels::decode(kernels::format_of(weights.dtype), weight);
-        for (const Share& share : shares) {
-            if (at < share.range.begin || at >= share.range.end) continue;
-            out.gradients[name][element] = static_cast<double>(share.gradient[at - share.range.begin]);
-            out.masters[name][element] = static_cast<double>(share.master[at - share.range.begin]);
-        }
-    };
     for (const Slice& slice : parameters.slices()) {
+        Values::mapped_type copies, gradients, masters;
+        const auto read = [&](std::uint64_t element, std::uint64_t at) {
+            if (const void* const weight = parameters.weight(at))
+                copies.emplace_hint(copies.end(), element, kernels::decode(kernels::format_of(weights.dtype), weight));
+            for (const Share& share : shares) {
+                if (at < share.range.begin || at >= share.range.end) continue;
+                const std::uint64_t i = at - share.range.begin;
+                gradients.emplace_hint(gradients.end(), element, static_cast<double>(share.gradient[i]));
+                masters.emplace_hint(masters.end(), element, static_cast<double>(share.master[i]));
+            }
+        };
         std::uint64_t at = parameters.offsets().at(slice.name);
         const std::uint64_t looked_at = one_of(slice.elements());
         for (const auto& [first, count] : slice.rows)
             for (std::uint64_t row = first; row < first + count; ++row)
                 for (std::uint64_t col = slice.first_col; col < slice.first_col + slice.cols; ++col, ++at)
                     if (const std::uint64_t element = row * slice.global_cols + col; element % looked_at == 0)
-                        read(slice.name, element, at);
+                        read(element, at);
+        merge(slice.name, std::move(copies), out.weights);
+        merge(slice.name, std::move(gradients), out.gradients);
+        merge(slice.name, std::move(masters), out.masters);
     }
-}
-
-void merge(const Values& from, Values& into) {
-    for (const auto& [name, elements] : from) into[name].insert(elements.begin(), elements.end());
 }
 
 void run_rank(kernels::Device& device, kernels::Communicator& world, const strategies::Plan& plan,
@@ -111,12 +126,12 @@ Trained run_program(const strategies::Plan& plan, const strategies::StepProgram&
             threads.emplace_back([&, r] { run_rank(*devices[r], *world[r], plan, program, settings, steps, runs[r]); });
     }
     Trained trained;
-    for (const RankRun& run : runs) {
+    for (RankRun& run : runs) {
         if (run.failure) std::rethrow_exception(run.failure);
         trained.memory.push_back(run.memory);
-        merge(run.gradients, trained.gradients);
-        merge(run.masters, trained.masters);
-        trained.weights.push_back(run.weights);
+        merge(std::move(run.gradients), trained.gradients);
+        merge(std::move(run.masters), trained.masters);
+        trained.weights.push_back(std::move(run.weights));
         trained.skipped.push_back(run.skipped);
     }
     trained.scales = runs.front().scales;

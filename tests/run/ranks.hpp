@@ -1,6 +1,7 @@
 // All ranks of a plan as threads of this process.
 #pragma once
 
+#include <boost/container/flat_map.hpp>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace orrery::run {
 
 /// Parameter -> element of the whole tensor -> value.
-using Values = std::map<std::string, std::map<std::uint64_t, double>>;
+using Values = std::map<std::string, boost::container::flat_map<std::uint64_t, double>>;
 
 /// Of parameters of many elements one of so many is looked at.
 inline std::uint64_t one_of(std::uint64_t elements) { return elements / 10000 + 1; }

@@ -427,6 +427,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_zero_plus_plus(dice, scenario);
     draw_muon(dice, scenario);
     if (dice.between(0, 2) == 0) scenario["training"]["cross_entropy_loss_fusion"] = false;
+    if (dice.between(0, 5) == 0) scenario["training"]["cross_entropy"] = "torch";
     draw_offloaded_states(dice, scenario);
     draw_replica_counts(dice, scenario);
     draw_tensor_grid(dice, shape, scenario);

@@ -145,6 +145,34 @@ TEST(KernelFusion, ALossOfOperatorsPassesOverItsLogitsAgain) {
     }
 }
 
+/// PyTorch's operators: log-probabilities, zeros but for the targets, and the logits' gradient are fp32 tensors beside
+/// each other.
+TEST(KernelFusion, ALossOfPyTorchKeepsThreeTensorsOfLogits) {
+    for (const std::uint32_t tensor : {1U, 2U}) {
+        Plan plan = tiny_plan(tensor, 1, 2);
+        plan.training.precision.compute = kernels::Dtype::bf16;
+        const auto loss_of = [&](CrossEntropy how) {
+            plan.training.cross_entropy = how;
+            const ShardedLayer head = shard(models::build(plan.model).layer("head"), plan);
+            return *std::ranges::find(head.pieces, "loss", &Piece::name);
+        };
+        const double logits = double{1} * plan.training.micro_batch * plan.training.seq *
+                              static_cast<double>(plan.padded_vocab() / tensor);
+        const auto held = [&](const Piece& piece) {
+            return static_cast<double>(piece.saved_bytes + piece.working_bytes) / logits;
+        };
+        EXPECT_EQ(held(loss_of(CrossEntropy::in_place)), 6);
+        const Piece torch = loss_of(CrossEntropy::torch);
+        EXPECT_EQ(held(torch), 12);
+        double bytes = 0;
+        for (const auto* list : {&torch.forward, &torch.backward})
+            for (const Work& work : *list)
+                if (const auto* kernel = std::get_if<kernels::Kernel>(&work.what)) bytes += kernels::bytes(*kernel);
+        EXPECT_NEAR(bytes / logits, tensor > 1 ? 40 : 36, 0.7) << "6 + 8, and 4 + 12 + 6 back";
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    }
+}
+
 /// BERT's modeling.py: x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) is eight operations.
 TEST(KernelFusion, PrimitivesOfGeluAreEightBehindTheBias) {
     const ShardedLayer primitives = layer(KernelFusion::primitives);

@@ -216,6 +216,23 @@ TEST(NarrowWeights, MoveInAByte) {
     }
 }
 
+/// gather_along_first_dim; torchao's Float8ColwiseParallel and Float8RowwiseParallel, which rowwise scales do not take.
+TEST(NarrowActivations, AreGatheredInAByteByThoseWhoCastFirst) {
+    const auto gathered = [](hardware::Software software, Fp8Recipe recipe) {
+        Plan plan = narrow_plan(recipe);
+        plan.training.software = software;
+        plan.strategy.tensor = 2;
+        plan.strategy.sequence_parallel = true;
+        return gathered_bytes_of(plan);
+    };
+    using hardware::Software;
+    const std::uint64_t wide = gathered(Software::megatron_lm, Fp8Recipe::blockwise);
+    EXPECT_LT(gathered(Software::megatron_lm, Fp8Recipe::tensorwise), 0.75 * static_cast<double>(wide));
+    EXPECT_EQ(gathered(Software::megatron_lm, Fp8Recipe::delayed), wide);
+    EXPECT_EQ(gathered(Software::transformer_engine, Fp8Recipe::tensorwise),
+              gathered(Software::megatron_lm, Fp8Recipe::tensorwise));
+}
+
 TEST(NarrowWeights, TheOptimizerCastsItsOwnShare) {
     const auto kernels = [](Fp8Recipe recipe, bool gather) {
         const StepProgram step = build(narrow_plan(recipe, gather));

@@ -4,9 +4,12 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "tests/validate/sample.hpp"
+#include "validate/output.hpp"
 #include "validate/scenario_key.hpp"
 
 namespace orrery::validate {
@@ -133,6 +136,20 @@ TEST(Run, ReportsProgressAndChecksFilesFirst) {
     done.clear();
     EXPECT_THROW(validate_files({good, bad}, test::constant(1), progress), Error);
     EXPECT_TRUE(done.empty());
+}
+
+TEST(Run, ThreadsDoNotChangeTheReport) {
+    const test::Folder folder;
+    std::vector<json> rows;
+    for (int i = 0; i < 24; ++i) rows.push_back(row({{"id", std::to_string(i)}, {"gbs", 64 << (i % 3)}}));
+    rows.push_back(row({{"id", "skipped"}, {"tp", "many"}}));
+    const auto file = folder.write("lab.json", file_of(rows));
+    const auto report = [&](unsigned threads) {
+        return to_json(validate_files({file}, simulator(), {}, threads)).dump();
+    };
+    const std::string alone = report(1);
+    EXPECT_EQ(json::parse(alone).at("rows").size(), 25U);
+    EXPECT_EQ(report(8), alone);
 }
 
 TEST(Run, OrderComparesBatchesPerSequence) {

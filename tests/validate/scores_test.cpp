@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "base/statistics.hpp"
 #include "validate/run.hpp"
 
@@ -62,7 +63,7 @@ std::vector<double> printed_numbers(const std::string& pattern) {
 }
 
 const Report& carried() {
-    static const Report report = validate_files(carried_files(), simulator());
+    static const Report report = validate_files(carried_files(), simulator(), {}, all_cores());
     return report;
 }
 
