@@ -188,9 +188,10 @@ constexpr std::array of_training{
                 "default.",
         .origin = "Megatron-LM, NeMo"}),
     field<&Training::cross_entropy>({.name = "cross_entropy", .words = cross_entropies,
-        .help = "in_place: probabilities take the place of the fp32 logits, and their gradient that of these, 6 bytes a "
-                "logit at most (Megatron-LM, fused kernels, a compiled loss); torch: torch.nn.functional.cross_entropy "
-                "as it runs eagerly, with log-probabilities and two gradients beside each other, 12.",
+        .help = "in_place: probabilities take the place of the fp32 logits, and their gradient that of these, 6 bytes "
+                "a logit at most (Megatron-LM, fused kernels, a compiled loss); torch: as "
+                "torch.nn.functional.cross_entropy runs eagerly, with log-probabilities and two gradients beside each "
+                "other, 12.",
         .origin = "Megatron-LM; PyTorch"}),
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",

@@ -47,15 +47,9 @@ private:
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
-    /// Transformer Engine casts what a rank has of a sequence, and gathers it narrow (gather_along_first_dim); so does
-    /// torchao with one scale a tensor (float8_tensor_parallel.py), for which PyTorch's own layers stand.
     [[nodiscard]] bool gathers_narrow() const {
-        const Training& training = stream_.plan.training;
-        const bool casts_first =
-            training.software == hardware::Software::transformer_engine ||
-            (training.software == hardware::Software::megatron_lm && training.fp8_recipe == Fp8Recipe::tensorwise);
         return is_narrow(compute_) && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence &&
-               casts_first;
+               casts_before_gather(stream_.plan.training);
     }
     /// Its norms write what a product behind them reads, where the scale is known before (LayerNormLinear).
     [[nodiscard]] bool cast_by_norm() const {

@@ -27,6 +27,12 @@ std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& pl
     return {op.out_features};
 }
 
+bool casts_before_gather(const Training& training) {
+    using hardware::Software;
+    return training.software == Software::transformer_engine ||
+           (training.software == Software::megatron_lm && training.fp8_recipe == Fp8Recipe::tensorwise);
+}
+
 bool next_adds_bias(const LayerStream& stream) {
     if (stream.next == nullptr) return false;
     if (const auto* sum = std::get_if<models::ResidualAdd>(stream.next))

@@ -24,6 +24,11 @@ constexpr bool split_by_tensor(models::Dim dim) {
     return dim != Dim::hidden && dim != Dim::latent && dim != Dim::classes;
 }
 
+/// Whether a rank casts what it has of a sequence, which is then gathered narrow: Transformer Engine
+/// (gather_along_first_dim), and torchao with one scale a tensor (float8_tensor_parallel.py), for which PyTorch's own
+/// layers stand.
+bool casts_before_gather(const Training& training);
+
 /// Whether the kernel behind a linear layer adds its bias: a GELU, or the dropout of a residual connection.
 bool next_adds_bias(const LayerStream& stream);
 

@@ -223,7 +223,15 @@ TEST(NarrowActivations, AreGatheredInAByteByThoseWhoCastFirst) {
         plan.training.software = software;
         plan.strategy.tensor = 2;
         plan.strategy.sequence_parallel = true;
-        return gathered_bytes_of(plan);
+        EXPECT_THAT(verify(build(plan)), testing::IsEmpty());
+        std::uint64_t bytes = 0;
+        for (const Piece& piece : shard(models::build(plan.model).layer("block"), plan).pieces)
+            for (const auto* list : {&piece.forward, &piece.backward})
+                for (const Work& work : *list)
+                    if (const auto* moved = std::get_if<LayerCollective>(&work.what))
+                        if (moved->kind == kernels::CollectiveKind::all_gather) bytes += moved->bytes;
+        EXPECT_GT(bytes, 0U);
+        return bytes;
     };
     using hardware::Software;
     const std::uint64_t wide = gathered(Software::megatron_lm, Fp8Recipe::blockwise);

@@ -73,7 +73,8 @@ TEST(MapCluster, EfaIsThatOfAmazonsNodeOfTheGpu) {
     const auto joint = [](const char* gpu) {
         const topology::ClusterSpec spec = mapped({{"gpu", gpu}, {"network", "EFA"}}).cluster;
         EXPECT_EQ(spec.preset, "efa");
-        return spec.nics_per_node * spec.nic_bytes_per_second * 8e-9;
+        const topology::Cluster cluster = topology::build(spec);
+        return cluster.nics_per_node() * cluster.nic_bytes_per_second() * 8e-9;
     };
     EXPECT_DOUBLE_EQ(joint("A100-40GB"), 400);
     EXPECT_DOUBLE_EQ(joint("H100"), 3200);
