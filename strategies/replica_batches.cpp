@@ -201,6 +201,9 @@ void check_unequal_replicas(const Plan& plan) {
     if (schedule.asynchronous)
         refuse_beside("/strategy/schedule", fmt::format("{} goes on from step to step", schedule.name),
                       "set it to \"1f1b\"");
+    if (strategy.sharding == Sharding::zero3)
+        refuse_beside("/strategy/sharding", "zero3 gathers weights in each micro-batch",
+                      "set it to \"zero1\" or \"none\"");
     if (strategy.syncs_each_micro_batch())
         refuse_beside(key_of_syncs(strategy),
                       fmt::format("{} reduces gradients behind every backward", said_of_syncs(strategy)),

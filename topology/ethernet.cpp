@@ -10,7 +10,7 @@ std::optional<NodeNics> amazon_nics(Socket socket) {
         case Socket::nvlink3: return NodeNics{4, gigabits(100)};
         case Socket::nvlink4:
         case Socket::nvlink5: return NodeNics{8, gigabits(400)};
-        case Socket::grace: return NodeNics{72, gigabits(400)};
+        case Socket::grace: return NodeNics{18, 4 * gigabits(400)};
         default: return std::nullopt;
     }
 }

@@ -14,7 +14,8 @@
 namespace orrery::topology {
 
 /// Of Amazon's instances with such GPUs: p3dn.24xlarge, p4d.24xlarge, p5.48xlarge (32 NICs of 100 Gb/s; p5en has 16 of
-/// 200), p6-b200.48xlarge and p6e-gb200's racks (AWS documentation, instance types with Elastic Fabric Adapter).
+/// 200), p6-b200.48xlarge, and p6e-gb200's racks, whose 18 trays have four of 400 each, taken as one: more do not fit
+/// on the switch that a node goes to (AWS documentation, instance types with Elastic Fabric Adapter).
 std::optional<NodeNics> amazon_nics(Socket socket);
 
 }  // namespace orrery::topology

@@ -232,6 +232,26 @@ TEST(PredictAttention, ReturnsMeasuredTimesAndDerivesTheBackwardPass) {
     }
 }
 
+/// Blocks of queries fill a GPU, however few the heads: published rows of an A100 end at 16,384 tokens, where two heads
+/// have too few of them.
+TEST(PredictAttention, FewHeadsCatchUpWithManyBeyondTheLongestRow) {
+    const Profile profile = load_profile("scenarios/profiles/a100.json");
+    const Predictor predictor(profile);
+    const auto rate = [&](std::uint32_t heads, std::uint32_t seq) {
+        const Attention attention{Dtype::bf16, false, true, 1, seq, heads, heads, 128};
+        return kernels::flops(attention) / predictor.at_table_clock(attention).seconds;
+    };
+    const double longest = rate(2, 16384);
+    EXPECT_LT(longest, 0.8 * rate(32, 16384));
+    EXPECT_NEAR(rate(2, 16400) / longest, 1, 0.02) << "no step behind the row";
+    double before = longest;
+    for (std::uint32_t seq = 32768; seq <= 1U << 20; seq *= 2) {
+        EXPECT_GE(rate(2, seq), 0.99 * before) << seq;
+        before = rate(2, seq);
+    }
+    EXPECT_NEAR(before / rate(32, 16384), 1, 0.1) << "a million tokens have as many blocks";
+}
+
 TEST(PredictAttention, NeedsATable) {
     Profile profile = small_profile();
     profile.attention.clear();

@@ -188,6 +188,8 @@ TEST(SimulateExperts, TheShippedScenarioAndItsImbalance) {
     EXPECT_GT(report["step_time_s"], balanced["step_time_s"]);
     EXPECT_EQ(report["planned_step_time_s"], balanced["step_time_s"]);
     EXPECT_EQ(report["scenario"]["perturbations"]["expert_imbalance"], 1.5);
+    EXPECT_NE(report["warnings"].dump().find("the fullest rank's take 1.50 times as many"), std::string::npos);
+    EXPECT_EQ(balanced["warnings"].dump().find("fullest rank"), std::string::npos);
     EXPECT_EQ(with({"perturbations.expert_imbalance=9"}).exit, 2);
     const Result odd = with({"strategy.expert=3"});
     EXPECT_EQ(odd.exit, 2);

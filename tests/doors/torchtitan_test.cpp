@@ -157,6 +157,9 @@ TEST(TorchTitan, KnowsWhatItDoesWhereNothingIsSaid) {
     EXPECT_EQ(at(with("[activation_checkpoint]\nmode = \"none\""), "/strategy/recompute"), "none");
     EXPECT_EQ(at(with("[compile]\nenable = true"), "/training/kernel_fusion"), "full");
     EXPECT_EQ(at(with("[compile]\nenable = true\ncomponents = [\"loss\"]"), "/training/kernel_fusion"), "operators");
+    EXPECT_EQ(at(job, "/training/cross_entropy"), "torch");
+    EXPECT_EQ(at(with("[compile]\nenable = true"), "/training/cross_entropy"), "in_place");
+    EXPECT_EQ(at(with("[compile]\nenable = true\ncomponents = [\"model\"]"), "/training/cross_entropy"), "torch");
 }
 
 TEST(TorchTitan, ReadsStagesOfUnequalSize) {

@@ -154,6 +154,8 @@ TEST(Scenario, RanksAreHeldAgainstTheCluster) {
                  "nearest legal value: 2");
     document["strategy"] = {{"tensor", 16}, {"pipeline", 2}};
     expect_error([&] { (void)read(document); }, "/strategy/tensor", "32 ranks");
+    document["strategy"] = {{"tensor", 2}, {"context", 16}};
+    expect_error([&] { (void)read(document); }, "/strategy/context", "32 ranks", "lower tensor, context or pipeline");
     document["strategy"] = {{"tensor", 16}};
     EXPECT_EQ(read(document).plan.strategy.data, 1U) << "tensor over two nodes is slow, not illegal";
     document["strategy"] = {{"pipeline", 3}};

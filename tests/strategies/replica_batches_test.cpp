@@ -79,6 +79,11 @@ TEST(ReplicaBatches, WhatLetsDataRanksMeetInEachMicroBatchIsRefused) {
     const std::vector<std::pair<const char*, void (*)(Plan&)>> changes{
         {"/strategy/sharding", [](Plan& p) { p.strategy.sharding = Sharding::zero2; }},
         {"/strategy/sharding", [](Plan& p) { p.strategy.sharding = Sharding::zero3; }},
+        {"/strategy/sharding",
+         [](Plan& p) {  // reduced once, its weights are gathered again and again
+             p.strategy.sharding = Sharding::zero3;
+             p.strategy.gradient_syncs = GradientSyncs::step;
+         }},
         {"/strategy/compression", [](Plan& p) { p.strategy.compression = Compression::onebit_adam; }},
         {"/training/broadcast_data", [](Plan& p) { p.training.broadcast_data = true; }},
         {"/strategy/expert",

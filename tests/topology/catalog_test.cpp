@@ -54,6 +54,23 @@ TEST(Catalog, RefusesBadInputWithPlaceAndRemedy) {
     }
 }
 
+/// Amazon's p3dn, p4d, p5, p5en, p6-b200 and p6e-gb200.
+TEST(Catalog, EfaHasTheNicsOfItsGpusInstance) {
+    const auto gigabits_of = [](const char* gpu, std::uint32_t nics) {
+        const Cluster cluster = build({.preset = "efa", .nodes = 2, .gpu = gpu});
+        EXPECT_EQ(cluster.nics_per_node(), nics) << gpu;
+        return cluster.nic_bytes_per_second() * 8e-9;
+    };
+    EXPECT_DOUBLE_EQ(gigabits_of("V100-SXM2-32GB", 1), 100);
+    EXPECT_DOUBLE_EQ(gigabits_of("A100-SXM4-40GB", 4), 100);
+    EXPECT_DOUBLE_EQ(gigabits_of("H100-SXM5-80GB", 8), 400);
+    EXPECT_DOUBLE_EQ(gigabits_of("H200", 8), 400);
+    EXPECT_DOUBLE_EQ(gigabits_of("B200", 8), 400);
+    EXPECT_DOUBLE_EQ(gigabits_of("GB200", 18), 4 * 400);
+    const Cluster own = build({.preset = "efa", .nodes = 2, .gpu = "H100-SXM5-80GB", .nics_per_node = 4});
+    EXPECT_EQ(own.nics_per_node(), 4U) << "what is said goes first";
+}
+
 TEST(Catalog, BuildsEveryPresetAtItsDefaultAndFromOneNode) {
     std::set<std::string_view> names;
     for (const Preset& preset : presets()) {
