@@ -170,6 +170,10 @@ private:
     void split();
     void one_by_one();
     void beside_each_other();
+    /// A kernel over the logits whose operands nobody binds.
+    void pass(std::vector<Work>& list, const char* name, PointwiseKind kind) const {
+        list.push_back({name, over_logits(kind)});
+    }
     void over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const;
     [[nodiscard]] bool in_torch() const { return stream_.plan.training.cross_entropy == CrossEntropy::torch; }
     [[nodiscard]] ValueId logits_of_model() const { return stream_.value; }
@@ -239,25 +243,22 @@ void LossSharder::split() {
 /// is a kernel. Twelve of its forward and six of its backward see a number a token.
 void LossSharder::one_by_one() {
     auto& list = piece_.forward;
-    const auto pass = [&](const char* name, PointwiseKind kind = PointwiseKind::scale) {
-        list.push_back({name, over_logits(kind)});
-    };
-    pass("largest logits", PointwiseKind::cross_entropy_maximum);
+    pass(list, "largest logits", PointwiseKind::cross_entropy_maximum);
     if (divided_) agree("loss maximum", {}, kernels::Reduction::maximum);
-    pass("logits less the largest");
+    pass(list, "logits less the largest", PointwiseKind::scale);
     over_tokens(list, {"below the rank's words", "above them", "words elsewhere", "copy of targets", "targets here",
                        "no target elsewhere", "rows", "logits of targets", "their copy", "none elsewhere"});
-    pass("exponentials");
-    pass("sum of exponentials", PointwiseKind::cross_entropy_maximum);
+    pass(list, "exponentials", PointwiseKind::scale);
+    pass(list, "sum of exponentials", PointwiseKind::cross_entropy_maximum);
     if (divided_) {
         agree("loss target", {});
         agree("loss sum", {});
     }
     over_tokens(list, {"logarithm", "loss"});
-    pass("probabilities");
+    pass(list, "probabilities", PointwiseKind::scale);
     over_tokens(piece_.backward, {"rows", "words elsewhere in fp32", "words here", "probabilities of targets",
                                   "their gradient", "gradient of targets"});
-    piece_.backward.push_back({"gradient of logits", over_logits(PointwiseKind::scale)});
+    pass(piece_.backward, "gradient of logits", PointwiseKind::scale);
     stream_.layer.flow.complete = false;
 }
 
@@ -266,9 +267,6 @@ void LossSharder::one_by_one() {
 /// third tensor as large. The fp32 logits end with the forward, before these two begin. Tensor ranks that divide the
 /// words agree as ever (torch.distributed.tensor.parallel.loss_parallel).
 void LossSharder::beside_each_other() {
-    const auto pass = [&](std::vector<Work>& list, const char* name, PointwiseKind kind) {
-        list.push_back({name, over_logits(kind)});
-    };
     if (divided_) {
         pass(piece_.forward, "largest logits", PointwiseKind::cross_entropy_maximum);
         agree("loss maximum", {}, kernels::Reduction::maximum);
