@@ -22,12 +22,7 @@ struct RankRun {
 };
 
 void merge(const std::string& name, Values::mapped_type&& from, Values& into) {
-    if (from.empty()) return;
-    Values::mapped_type& elements = into[name];
-    if (elements.empty())
-        elements = std::move(from);
-    else
-        elements.merge(std::move(from));
+    if (!from.empty()) into[name].merge(std::move(from));
 }
 
 void merge(Values&& from, Values& into) {
