@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/format.hpp"
+#include "cli/number.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
 #include "report/html/compare_page.hpp"
@@ -77,7 +78,7 @@ void add_compare(CLI::App& program, Exit& exit) {
     command->add_option("MEASURED", options->measured, "report of run --json, or what import torch-trace or nsys wrote")
         ->required();
     command->add_option("--tolerance", options->tolerance_percent, "of the step time, in percent")
-        ->check(CLI::Range(0.0, 1e6))
+        ->check(number_between(0, 1e6))
         ->capture_default_str();
     command->add_option("--rows", options->rows, "groups of operations to list")->capture_default_str();
     command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")

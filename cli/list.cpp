@@ -146,12 +146,18 @@ List list_gpus() {
                  {"fp8_flops", "fp8", teraflops},
                  {"fp4_flops", "fp4", teraflops},
                  {"profile"}});
+    const std::vector<std::string> shipped = calibrate::ProfileStore::shipped();
+    const auto profile_of = [&](const hardware::Gpu& gpu) {
+        return std::ranges::find(shipped, gpu.profile) != shipped.end() ? Value(gpu.profile) : Value();
+    };
     for (const hardware::Gpu& gpu : hardware::gpus())
         all.row({gpu.name, gpu.memory_bytes, offered(gpu.memory_bytes_per_second), offered(gpu.fp32_flops),
                  offered(gpu.tf32_flops), offered(gpu.half_flops), offered(gpu.fp8_flops), offered(gpu.fp4_flops),
-                 gpu.profile});
-    return {std::move(all),
-            "\nDense peaks of the datasheets in TFLOP/s. Shorter names are known too: H100, A100-80GB.\n"};
+                 profile_of(gpu)});
+    return {
+        std::move(all),
+        "\nDense peaks of the datasheets in TFLOP/s. Shorter names are known too: H100, A100-80GB. Without a profile: "
+        "none is shipped.\n"};
 }
 
 List list_profiles() {

@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/execute.hpp"
 #include "cli/format.hpp"
+#include "cli/number.hpp"
 #include "cli/options.hpp"
 #include "cli/trace_output.hpp"
 #include "report/json.hpp"
@@ -31,6 +32,7 @@ struct RunScenarioOptions {
     FormatOption format;
     Execution execution;
     std::string json, trace, plan, measured;
+    std::optional<std::uint32_t> warmup;
     bool undisturbed = false, elide = false;
 };
 
@@ -90,14 +92,22 @@ Exit run_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario&
     return Exit::done;
 }
 
+/// Some steps are measured.
+void take_warmup(RunScenarioOptions& options) {
+    run::RunSettings& settings = options.execution.settings;
+    if (options.warmup && *options.warmup >= settings.steps)
+        throw Error(fmt::format("--warmup {} leaves none of {} steps to measure", *options.warmup, settings.steps),
+                    fmt::format("at most {}, or more --steps", settings.steps - 1));
+    settings.warmup = options.warmup.value_or(std::min(settings.warmup, settings.steps - 1));
+}
+
 Exit run_scenario(RunScenarioOptions& options) {
     require_distinct(
         {options.json, options.trace, options.plan, options.format.path()},
         {options.scenario.file, options.execution.hosts, options.execution.settings.data, options.measured});
     scenarios::Scenario scenario = options.scenario.load();
     options.execution.settings.seed = scenario.seed;
-    options.execution.settings.warmup =
-        std::min(options.execution.settings.warmup, options.execution.settings.steps - 1);
+    take_warmup(options);
     scenario.plan = run::in_one_window({scenario.name, scenario.plan, options.execution.settings}).plan;
     check_lone_rank(options, scenario);
     if (options.execution.settings.only_rank && options.plan.empty()) return run_lone_rank(options, scenario);
@@ -155,8 +165,9 @@ void add_run(CLI::App& program, Exit& exit) {
     command->add_option("--steps", execution.settings.steps, "steps to train")
         ->check(CLI::Range(2U, 1000000U))
         ->capture_default_str();
-    command->add_option("--warmup", execution.settings.warmup, "of these steps, those that are not measured")
-        ->capture_default_str();
+    command->add_option(
+        "--warmup", options->warmup,
+        fmt::format("of these steps, those that are not measured (default: {})", run::RunSettings{}.warmup));
     command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank), cuda")
         ->check(CLI::Validator(is_device, "", "device"))
         ->capture_default_str();
@@ -180,7 +191,7 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--data", execution.settings.data, "train on the bytes of this text (default: synthetic tokens)")
         ->type_name("FILE");
     command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")
-        ->check(CLI::NonNegativeNumber)
+        ->check(number_between(0, 1e300))
         ->capture_default_str();
     command
         ->add_option(
@@ -191,7 +202,7 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--stall", execution.stall,
                      "seconds in which no rank begins an operation that end a run (default: ten times the longest "
                      "step, at least 8)")
-        ->check(CLI::Range(1e-3, 1e9));
+        ->check(number_between(1e-3, 1e9));
     command->add_flag("--undisturbed", options->undisturbed,
                       "report the time that the operations took of the device, along the program's longest path, "
                       "instead of the wall clock's: for a busy machine");

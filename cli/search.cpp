@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/number.hpp"
 #include "cli/planning_options.hpp"
 #include "planning/search/question.hpp"
 #include "report/html/plans_page.hpp"
@@ -128,7 +129,7 @@ void add_search(CLI::App& program, Ranks& ranks) {
         ->type_name("KEY=VALUES")
         ->allow_extra_args(false);
     command->add_option("--idle", options->wishes.idle, "share of the GPUs that a plan may leave idle")
-        ->check(CLI::Range(0.0, 0.99))
+        ->check(number_between(0, 0.99))
         ->capture_default_str();
     command->add_option("--most", options->most, "simulate at most so many plans; the answer may then not be proven")
         ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))

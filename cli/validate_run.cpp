@@ -117,6 +117,7 @@ validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one
     calibrate(options, one, profile);
     one.scenario.profile = profile;
     one.scenario.plan.training.software = hardware::Software::orrery;  // which runs it
+    one.scenario.plan.training.permute_fusion = true;                  // by kernels of its own
     calibrate::ProfileStore profiles;
     const sim::Prediction predicted =
         sim::predict(one.scenario, profiles,

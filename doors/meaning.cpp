@@ -135,6 +135,27 @@ std::string remedy_for_unknown(std::span<const Row> table, const Given& given, s
     return fmt::format("the nearest that is known is {}", likeliest);
 }
 
+/// The row that a name was probably meant to be which a group without effect would take: "mod" beside "mode". nullptr:
+/// none.
+const Row* meant(std::span<const Row> table, const Row& group, const Given& given) {
+    const std::size_t section = group.name.size() - 1;
+    const std::string name = given.name.substr(section, 64);
+    const std::size_t most = std::max<std::size_t>(1, name.size() / 6);
+    for (const Row& row : table) {
+        const bool beside = row.name.starts_with(group.name.substr(0, section)) && !row.name.ends_with(".*");
+        if (beside && row.act != Act::harmless && edit_distance(name, row.name.substr(section)) <= most) return &row;
+    }
+    return nullptr;
+}
+
+void by_row_or_unknown(std::span<const Row> table, const Row& row, const Given& given, Draft& draft) {
+    const bool group = row.act == Act::harmless && row.name.ends_with(".*");
+    const Row* const misspelt = group ? meant(table, row, given) : nullptr;
+    if (misspelt == nullptr) return by_row(row, given, draft);
+    draft.findings.unknown(given.origin.place, given.origin.name,
+                           fmt::format("the nearest that is known is {}", misspelt->name));
+}
+
 }  // namespace
 
 void Givens::add(Given given) {
@@ -183,7 +204,7 @@ void apply(std::span<const Row> table, const Givens& givens, Draft& draft) {
     for (const Given& given : givens.all()) {
         if (givens.find(given.name) != &given && !given.value.is_null()) continue;  // a later word counts
         if (const Row* const row = find_row(table, given.name))
-            by_row(*row, given, draft);
+            by_row_or_unknown(table, *row, given, draft);
         else
             draft.findings.unknown(given.origin.place, given.origin.name, remedy_for_unknown(table, given, ++unknown));
     }

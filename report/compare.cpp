@@ -155,12 +155,20 @@ private:
     std::vector<double> errors_;
 };
 
+/// A run's report says what it measured.
+void check_order(const Side& predicted, const Side& measured) {
+    if (predicted.has("/measured") && !measured.has("/measured") && !is_traced(measured.document))
+        throw Error(predicted.file, "/measured", "is a run, and the other file none: they stand in the other order",
+                    "name the prediction first, and the run's report behind it");
+}
+
 }  // namespace
 
 Comparison compare(const Json& predicted, const std::string& predicted_file, const Json& measured,
                    const std::string& measured_file) {
     const Side p{predicted, predicted_file}, m{measured, measured_file};
     p.check_version();
+    check_order(p, m);
     if (is_traced(measured)) return compare_traced(p, m);
     constexpr double positive = 1e-12;
     Comparison out;

@@ -44,7 +44,7 @@ struct Place {
     [[nodiscard]] std::uint32_t stage() const { return along(strategies::Axis::pipeline); }
     [[nodiscard]] std::uint32_t context() const {
         using enum strategies::Axis;
-        return along(context_heads) + along(strategies::Axis::context) * mesh.along(context_heads);
+        return along(context_inner) + along(strategies::Axis::context) * mesh.along(context_inner);
     }
     /// Which of those that pass keys and values around a ring, or gather them.
     [[nodiscard]] std::uint32_t ring() const { return along(strategies::Axis::context); }

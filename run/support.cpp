@@ -164,7 +164,9 @@ void require_fusion(const strategies::Plan& plan) {
     require(training.cross_entropy_fusion, "/training/cross_entropy_loss_fusion",
             "a loss of one kernel an operator cannot be executed yet", "set it to true");
     require(training.cross_entropy == strategies::CrossEntropy::in_place, "/training/cross_entropy",
-            "PyTorch's operators cannot be executed yet", "set it to \"in_place\"");
+            "PyTorch's operators and fused kernels cannot be executed yet", "set it to \"in_place\"");
+    require(training.loss_chunks == 1, "/training/loss_chunks", "a loss in parts cannot be executed yet",
+            "set it to 1");
     require(training.master_weights, "/training/master_weights", "an update of 16-bit weights cannot be executed yet",
             "set it to true");
     require(training.bias_activation_fusion, "/training/bias_activation_fusion",

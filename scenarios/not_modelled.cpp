@@ -34,6 +34,12 @@ constexpr std::string_view
         "\"recompute\": \"full\" or \"selective\" in \"strategy\", with \"recompute_early_stop\": true "
         "for PyTorch's non-reentrant checkpoint";
 
+constexpr std::string_view liger = "a loss that takes its tokens in parts has another name here",
+                           liger_instead = "\"loss_chunks\": N, with \"cross_entropy\": \"fused\" for Liger's kernels";
+
+constexpr std::string_view four_bits = "a frozen base in four bits has another name here",
+                           four_bits_instead = "\"base_weights\": \"nf4\", with \"lora_rank\": N";
+
 constexpr std::array table{
     NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
                 "\"context\": N"},
@@ -70,6 +76,12 @@ constexpr std::array table{
     NotModelled{strategy, "schedule", "dapple", flush, flush_instead},
     NotModelled{strategy, "schedule", "pipedream-flush", flush, flush_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "zero-bubble schedules have names of their own", bubble_instead},
+    NotModelled{training, "load_in_4bit", "", four_bits, four_bits_instead},
+    NotModelled{training, "quantize_base", "", four_bits, four_bits_instead},
+    NotModelled{training, "use_liger_kernel", "", liger, liger_instead},
+    NotModelled{training, "liger_fused_linear_cross_entropy", "", liger, liger_instead},
+    NotModelled{training, "fused_linear_cross_entropy", "", liger, liger_instead},
+    NotModelled{training, "loss_num_chunks", "", liger, liger_instead},
     NotModelled{scopes, "devices", "", "which GPU a rank runs on is said of all of them",
                 "\"placement\" or \"placement_file\" in \"strategy\""},
     NotModelled{scopes, "cluster", "", "which GPU a rank runs on is said of all of them",

@@ -19,6 +19,12 @@ hardware::Software usual_software(Dtype compute) {
     return strategies::is_narrow(compute) ? hardware::Software::transformer_engine : hardware::Software::megatron_lm;
 }
 
+/// Kernels that move copies of tokens are Transformer Engine's (transformer_engine/pytorch/permutation.py), and
+/// Orrery's own; others index.
+bool usual_permute_fusion(hardware::Software software) {
+    return software == hardware::Software::transformer_engine || software == hardware::Software::orrery;
+}
+
 }  // namespace
 
 strategies::Training read_training(const documents::Reader& reader, const models::ModelSpec& model) {
@@ -28,6 +34,7 @@ strategies::Training read_training(const documents::Reader& reader, const models
     documents::read_fields(reader, strategies::training_fields(), training);
     if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
     if (!reader.has("software")) training.software = usual_software(training.precision.compute);
+    if (!reader.has("moe_permute_fusion")) training.permute_fusion = usual_permute_fusion(training.software);
     return training;
 }
 

@@ -33,8 +33,20 @@ struct Neighbour {
     std::function<void(Plan&)> change;
 };
 
-/// measured_fused: the profile can time fused attention.
-std::vector<Neighbour> neighbours(const Plan& plan, bool measured_fused) {
+struct Known {
+    bool measured_fused;  ///< the profile can time fused attention
+    bool waits_for_host;  ///< a device does, for more of a step than is worth saying
+};
+
+/// Of experts' kernels their host has to know how many tokens came.
+Neighbour graphs() {
+    return {"CUDA graphs", [](Plan& p) {
+                p.training.cuda_graph = true;
+                if (p.model.experts > 0) p.training.cuda_graph_scope = strategies::CudaGraphScope::outside_experts;
+            }};
+}
+
+std::vector<Neighbour> neighbours(const Plan& plan, const Known& known) {
     const auto& s = plan.strategy;
     std::vector<Neighbour> list;
     if (s.recompute == Recompute::full) {
@@ -51,7 +63,9 @@ std::vector<Neighbour> neighbours(const Plan& plan, bool measured_fused) {
         list.push_back({"sequence parallelism", [](Plan& p) { p.strategy.sequence_parallel = true; }});
     if (s.data > 1 && !s.overlap_grad_reduce)
         list.push_back({"overlapped gradient reduction", [](Plan& p) { p.strategy.overlap_grad_reduce = true; }});
-    if (!plan.training.fused_attention && measured_fused)
+    if (known.waits_for_host && !plan.training.cuda_graph && plan.training.software != hardware::Software::tensorflow)
+        list.push_back(graphs());
+    if (!plan.training.fused_attention && known.measured_fused)
         list.push_back({"fused attention", [](Plan& p) { p.training.fused_attention = true; }});
     if (s.cpu_offloading_num_layers > 0)
         list.push_back({"no layers offloaded", [](Plan& p) { p.strategy.cpu_offloading_num_layers = 0; }});
@@ -129,7 +143,7 @@ Neighbour offload_enough(const Plan& plan, const MemoryLimits& limits) {
 
 using Advice = std::vector<std::string>;
 
-Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use, const MemoryLimits& limits) {
+Advice advise_memory(const Plan& plan, const Known& known, const MemoryUse& use, const MemoryLimits& limits) {
     const Fullest worst = fullest(use);
     const auto& at_peak = use.memory[worst.stage].at_peak;
     const auto kind = std::max_element(at_peak.begin(), at_peak.end()) - at_peak.begin();
@@ -138,7 +152,7 @@ Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use
                               format_bytes(static_cast<double>(use.capacity(worst.stage))),
                               format_bytes(static_cast<double>(at_peak[static_cast<std::size_t>(kind)])),
                               strategies::name(static_cast<strategies::Keep>(kind)))};
-    std::vector<Neighbour> others = neighbours(plan, measured_fused);
+    std::vector<Neighbour> others = neighbours(plan, known);
     others.push_back(offload_enough(plan, limits));
     for (const Neighbour& neighbour : others) {
         const auto other = changed(plan, neighbour);
@@ -179,13 +193,13 @@ std::optional<Tried> try_out(const Plan& plan, const Neighbour& neighbour, Site&
     return Tried{run_plan(*other, site.cluster, site.profiles, how)->seconds(), then.spare};
 }
 
-Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Folding& folding, const MemoryUse& use,
+Advice advise_time(const Plan& plan, const Known& known, Site& site, const Folding& folding, const MemoryUse& use,
                    const MemoryLimits& limits, double step_time_s) {
     struct Better {
         double seconds;
         std::string text;
     };
-    const std::vector<Neighbour> others = neighbours(plan, measured_fused);
+    const std::vector<Neighbour> others = neighbours(plan, known);
     std::vector<std::optional<Tried>> tried(others.size());
     for_each_on(std::min(all_cores(), most_at_once), others.size(),
                 [&](std::size_t i) { tried[i] = try_out(plan, others[i], site, folding, limits); });
@@ -208,14 +222,18 @@ Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Fold
 }  // namespace
 
 std::vector<std::string> advise(const scenarios::Scenario& scenario, Site& site, const Folding& folding,
-                                const MemoryUse& memory, const MemoryLimits& limits, double step_time_s) {
+                                const MemoryUse& memory, const MemoryLimits& limits,
+                                const std::vector<Breakdown>& stages, double step_time_s) {
     // Other plans are simulated as planned and by themselves: no comparison.
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return {};
     const bool measured_fused = std::ranges::all_of(site.cluster.groups(), [&](const topology::NodeGroup& group) {
         return !site.profiles.of(group.gpu).profile().attention.empty();
     });
-    return memory.fits ? advise_time(scenario.plan, measured_fused, site, folding, memory, limits, step_time_s)
-                       : advise_memory(scenario.plan, measured_fused, memory, limits);
+    const bool waits =
+        std::ranges::any_of(stages, [&](const Breakdown& stage) { return stage.launch > worth_saying * step_time_s; });
+    const Known known{measured_fused, waits};
+    return memory.fits ? advise_time(scenario.plan, known, site, folding, memory, limits, step_time_s)
+                       : advise_memory(scenario.plan, known, memory, limits);
 }
 
 }  // namespace orrery::sim

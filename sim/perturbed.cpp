@@ -134,7 +134,7 @@ void Perturbed::load_experts(const scenarios::Perturbations& table, const strate
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank) {
         std::uint32_t number = 0;  // of the group's ranks, the last axis varies slowest
         for (const strategies::Axis axis : {strategies::Axis::expert, strategies::Axis::context,
-                                            strategies::Axis::context_heads, strategies::Axis::tensor})
+                                            strategies::Axis::context_inner, strategies::Axis::tensor})
             if (group.has(axis)) number = number * mesh.along(axis) + mesh.coordinate(rank, axis);
         const double scale = plan.training.taken(loads[number]) / planned;
         expert_scale_.push_back(scale);

@@ -145,15 +145,21 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
 /// prediction's memory, is gone.
 /// What a rank whose experts take more tokens than others' holds of them is not in its memory.
 std::vector<std::string> expert_doubts(const scenarios::Scenario& scenario) {
-    if (scenario.perturbations.balanced()) return {};
     const strategies::Plan& plan = scenario.plan;
+    if (scenario.perturbations.balanced()) {
+        if (plan.model.experts == 0 || plan.training.expert_capacity > 0) return {};
+        return {
+            "experts are taken to get equally many tokens each, which without a capacity real ones do not "
+            "(perturbations.expert_imbalance)"};
+    }
     const std::vector<double> loads =
         scenarios::expert_loads(scenario.perturbations, plan.strategy.expert, plan.model.experts);
     const double most = plan.training.taken(std::ranges::max(loads)) / plan.training.taken(1.0);
     if (most <= 1) return {};
-    return {fmt::format("memory is that of experts with equally many tokens: the fullest rank's take {:.2f} times as "
-                        "many, and activations as much larger",
-                        most)};
+    return {
+        fmt::format("memory is that of experts with equally many tokens: the fullest rank's take {:.2f} times as "
+                    "many, and activations as much larger",
+                    most)};
 }
 
 struct Described {
@@ -309,7 +315,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     std::vector<std::string> better;
     if (options.advice) {
         most = bottleneck(scenario, d.step.stages, seconds, d.planned_step_time_s);
-        better = advise(scenario, *site, *d.folding, d.step, d.memory_limits, seconds);
+        better = advise(scenario, *site, *d.folding, d.step, d.memory_limits, d.step.stages, seconds);
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),

@@ -1,5 +1,6 @@
 #include "strategies/layer_blocks.hpp"
 
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ std::vector<KeptTensor> kept(const ShardedLayer& layer, Again again, bool split,
     std::vector<KeptTensor> tensors;
     for (std::size_t i = 0; i < begins.size(); ++i) {
         const Piece& piece = layer.pieces[from + i];
-        const std::uint64_t weights = split ? piece.weight_saved_bytes : 0;
+        const std::uint64_t weights = split ? piece.weight_saved_bytes - runs.for_weights[from + i] : 0;
         const std::uint64_t stays = piece.saved_bytes - runs.dropped[from + i];
         if (stays > weights) tensors.push_back({stays - weights, begins[i], false});
         if (weights > 0) tensors.push_back({weights, begins[i], true});
@@ -39,26 +40,35 @@ std::vector<KeptTensor> kept(const ShardedLayer& layer, Again again, bool split,
     return tensors;
 }
 
-std::uint64_t saved_bytes(const ShardedLayer& layer, Again again) {
-    if (again.whole) return layer.input_bytes;
-    std::uint64_t bytes = layer.saved_bytes();
-    for (const std::uint64_t dropped : reruns(layer, again.modules).dropped) bytes -= dropped;
-    return bytes;
+std::uint64_t sum(const std::vector<std::uint64_t>& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+}
+
+/// What a layer keeps, and leaves: split, for gradients of weights behind that of its input.
+LayerBlocks sizes(const ShardedLayer& layer, Again again, bool split) {
+    if (again.whole) return {.saved_bytes = layer.input_bytes};
+    LayerBlocks blocks;
+    const Reruns runs = reruns(layer, again.modules);
+    blocks.saved_bytes = layer.saved_bytes() - sum(runs.dropped);
+    if (!split) return blocks;
+    const std::uint64_t brought = sum(runs.for_weights);
+    blocks.weight_saved_bytes = layer.weight_saved_bytes() - brought;
+    blocks.left_for_weights = layer.output_gradient_bytes() + brought;
+    return blocks;
 }
 
 }  // namespace
 
 LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Again again, Backwards backwards) {
     const bool split = backwards != Backwards::whole;
-    LayerBlocks blocks{.saved_bytes = saved_bytes(layer, again),
-                       .weight_saved_bytes = split ? layer.weight_saved_bytes() : 0,
-                       .output_gradient_bytes = split ? layer.output_gradient_bytes() : 0,
-                       .parameters = layer.parameters(),
-                       .replicated_parameters = layer.replicated_parameters(),
-                       .expert_parameters = layer.expert_parameters(),
-                       .frozen_parameters = layer.frozen_parameters(),
-                       .frozen_expert_parameters = layer.frozen_expert_parameters(),
-                       .borrows_words = layer.borrows_words()};
+    LayerBlocks blocks = sizes(layer, again, split);
+    blocks.parameters = layer.parameters();
+    blocks.replicated_parameters = layer.replicated_parameters();
+    blocks.expert_parameters = layer.expert_parameters();
+    blocks.frozen_parameters = layer.frozen_parameters();
+    blocks.frozen_expert_parameters = layer.frozen_expert_parameters();
+    blocks.quantized_parameters = layer.quantized_parameters();
+    blocks.borrows_words = layer.borrows_words();
     for (const Piece& piece : layer.pieces)
         if (piece.frozen_parameters > 0 && piece.parameters > 0) blocks.tensors += 2;  // an adapter's
     for (const Parameter& parameter : layer.flow.parameters)

@@ -60,6 +60,9 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
         }
     }
     const Reruns modules = reruns(layer, again.modules, again.stops_early);
+    const auto stays = [&](std::size_t piece) {  // for a gradient of weights that follows
+        return gradients == Gradients::both ? 0 : modules.for_weights[piece];
+    };
     auto next = modules.list.begin();
     std::size_t last = 0;
     while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
@@ -67,7 +70,7 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
         for (; next != modules.list.end() && next->before == i; ++next) {
             std::vector<BufferId> back;
             for (const std::size_t piece : next->brings)
-                back.push_back(brought[piece] = writer.scratch(modules.dropped[piece]));
+                back.push_back(brought[piece] = writer.scratch(modules.dropped[piece] - stays(piece)));
             for (std::size_t piece = next->first; piece < next->last; ++piece)
                 run_again(piece, std::exchange(back, {}));
         }

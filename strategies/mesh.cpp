@@ -9,7 +9,7 @@ namespace orrery::strategies {
 
 namespace {
 constexpr EnumNames<Axis> axis_names{"tensor",        "tensor_row", "tensor_column", "tensor_depth",
-                                     "context_heads", "context",    "expert",        "data",
+                                     "context_inner", "context",    "expert",        "data",
                                      "replica",       "pipeline",   "opposite"};
 static_assert(all_axes.size() == axis_names.size());
 

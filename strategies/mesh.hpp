@@ -11,7 +11,8 @@ namespace orrery::strategies {
 
 /// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks. Tensor ranks lie along `tensor`, or where
 /// they are a grid along tensor_row, tensor_column and tensor_depth (tensor_grid.hpp). Context ranks lie along
-/// `context`; those of a ring of exchanges that exchange heads along context_heads, and their groups form the ring.
+/// `context`; along context_inner neighbours of them lie that do something among themselves: exchange heads, so that
+/// their groups form the ring, or divide the experts.
 /// Data ranks lie along expert, data and replica: those that share states along the first two, along the third copies
 /// of such groups, or ZeRO++'s nodes.
 ///
@@ -22,7 +23,7 @@ enum class Axis : std::uint8_t {
     tensor_row,
     tensor_column,
     tensor_depth,
-    context_heads,
+    context_inner,
     context,
     expert,
     data,
@@ -32,7 +33,7 @@ enum class Axis : std::uint8_t {
 };
 inline constexpr std::size_t axes = 10;  ///< that a mesh extends along
 inline constexpr std::array all_axes{Axis::tensor,        Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth,
-                                     Axis::context_heads, Axis::context,    Axis::expert,        Axis::data,
+                                     Axis::context_inner, Axis::context,    Axis::expert,        Axis::data,
                                      Axis::replica,       Axis::pipeline,   Axis::opposite};
 static_assert(all_axes.size() == axes + 1);
 inline constexpr std::span own_axes = std::span(all_axes).first<axes>();

@@ -119,6 +119,23 @@ void check_patches(const Plan& plan) {
                Source::not_modelled);
 }
 
+/// Parts of a loss over words, each of as many tokens.
+void check_loss_chunks(const Plan& plan) {
+    constexpr const char* key = "/training/loss_chunks";
+    const uint64_t chunks = plan.training.loss_chunks;
+    if (chunks == 1) return;
+    if (plan.model.takes_images() || plan.model.family == models::Family::transfo_xl)
+        refuse(key, fmt::format("{}, but the loss of {} is not one over words", chunks, plan.model.name),
+               "leave it out", Source::origin_of_key);
+    if (plan.tensor_grid().divides())
+        refuse(key, fmt::format("{}, but tensor ranks are a grid", chunks), "leave it out", Source::not_modelled);
+    const bool decodes = plan.model.decoder_layers > 0;
+    const uint64_t tokens = plan.rank_tokens(decodes ? models::Sequence::decoded : models::Sequence::only);
+    if (tokens % chunks != 0)
+        refuse(key, fmt::format("{} parts do not divide a rank's {} tokens", chunks, tokens),
+               nearest_divisors(chunks, tokens), Source::origin_of_key);
+}
+
 void check_norm(const Plan& plan) {
     if (!plan.training.fused_rms_norm && plan.model.norm != models::NormKind::rmsnorm)
         refuse("/training/fused_rms_norm", fmt::format("false, but {} has no RMSNorm", plan.model.name), "leave it out",
@@ -177,6 +194,7 @@ void check_class_split(const Plan& plan) {
 
 void check_model_division(const Plan& plan) {
     check_class_split(plan);
+    check_loss_chunks(plan);
     check_stacks(plan);
     check_norm(plan);
     check_memory_format(plan);

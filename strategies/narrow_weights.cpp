@@ -68,13 +68,16 @@ std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
 }
 
 std::uint64_t kept_weight_bytes(const Plan& plan, WeightCount weights) {
-    const std::uint64_t in_16_bits = plan.training.fp8_param_gather ? weights.all - weights.narrow : weights.all;
+    const std::uint64_t whole = weights.all - weights.quantized;
+    const std::uint64_t in_16_bits = plan.training.fp8_param_gather ? whole - weights.narrow : whole;
     const std::uint32_t kept = keeps_weight_casts(plan) ? orders(plan) : 0;
-    return in_16_bits * state_bytes(plan.training).weight + kept * in_one_order(plan, weights.narrow);
+    return in_16_bits * state_bytes(plan.training).weight + kept * in_one_order(plan, weights.narrow) +
+           nf4_bytes(weights.quantized);
 }
 
 std::uint64_t moved_weight_bytes(const Plan& plan, WeightCount weights) {
-    if (!optimizer_casts(plan)) return weights.all * state_bytes(plan.training).weight;
+    if (!optimizer_casts(plan))
+        return (weights.all - weights.quantized) * state_bytes(plan.training).weight + nf4_bytes(weights.quantized);
     return (weights.all - weights.narrow) * state_bytes(plan.training).weight + in_one_order(plan, weights.narrow);
 }
 

@@ -32,10 +32,15 @@ bool reads_maximum_first(const Plan& plan);
 /// Transformer Engine. Else it is made in each forward, and gone behind the layer.
 bool keeps_weight_casts(const Plan& plan);
 
-/// Parameters, and how many of them are weights of narrow products.
+/// Parameters, and how many of them are weights of narrow products, or lie in four bits (partition/quantized_base).
 struct WeightCount {
-    std::uint64_t all = 0, narrow = 0;
+    std::uint64_t all = 0, narrow = 0, quantized = 0;
 };
+/// Of so many parameters in NF4 with double quantization: four bits, for each 64 a scale of a byte, and for each 256 of
+/// these one of four (Dettmers et al. 2023, arXiv:2305.14314, section 3: 0.127 bits a parameter).
+constexpr std::uint64_t nf4_bytes(std::uint64_t parameters) {
+    return parameters / 2 + parameters / 64 + parameters / 64 / 256 * 4;
+}
 
 /// Bytes that stay on the device from step to step: 16 bits (of fp32 and tf32: 4 bytes), and what products read of
 /// narrow weights where that stays: a byte (NVFP4: 9/16 with its scales) for each order in which they read it. With

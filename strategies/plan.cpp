@@ -9,6 +9,7 @@
 #include "models/operators.hpp"
 #include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/expert_rules.hpp"
 #include "strategies/frozen_layers.hpp"
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
@@ -94,14 +95,17 @@ void check_context_exchange(const Plan& plan) {
                fmt::format("{}, but queries see a window of {} tokens", hybrid ? "a2a+p2p" : "p2p",
                            plan.model.attention_window),
                "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands", Source::engine_context);
-    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor, ranks = hybrid ? degree : context;
-    if ((hybrid || strategy.context_exchange == ContextExchange::a2a) && heads % ranks != 0)
+    const uint64_t ranks = hybrid ? degree : context;
+    const bool copies = plan.training.software != hardware::Software::transformer_engine;
+    if ((hybrid || strategy.context_exchange == ContextExchange::a2a) &&
+        !plan.divide_heads(static_cast<std::uint32_t>(ranks)))
         refuse(key,
                fmt::format("a2a divides {} query and {} key-value heads of a tensor rank among {} ranks",
                            plan.model.heads / tensor, plan.model.kv_heads / tensor, ranks),
-               hybrid ? "set it to \"p2p\" or \"all_gather\", or ulysses_degree to a divisor of both"
-                      : "set it to \"p2p\" or \"all_gather\", or context to a divisor of both",
-               Source::engine_context);
+               fmt::format("set it to \"p2p\" or \"all_gather\", or {} to a divisor of both{}",
+                           hybrid ? "ulysses_degree" : "context",
+                           copies ? "" : "; others than Transformer Engine (software) copy heads for ranks"),
+               copies ? Source::deepspeed_ulysses : Source::engine_context);
 }
 
 /// A causal sequence is cut into two parts a rank, the k-th and the k-th from the end, so that all have as much to do
@@ -121,85 +125,6 @@ void check_context(const Plan& plan) {
                         plan.training.seq, 2 * context),
             nearest_legal(context, plan.training.seq / 2, [&](uint64_t v) { return plan.training.seq % (2 * v) == 0; }),
             Source::megatron_arguments);
-}
-
-/// Keys that mean nothing without experts.
-void check_dense(const Plan& plan) {
-    const std::string hint = "leave it out, or name a model with experts";
-    if (plan.strategy.expert > 1)
-        refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint,
-               Source::megatron_arguments);
-    if (plan.strategy.dispatcher != Dispatcher::alltoall)
-        refuse("/strategy/moe_token_dispatcher_type", "given, but the model has no experts", hint,
-               Source::origin_of_key);
-    if (plan.strategy.overlap_expert_exchanges)
-        refuse("/strategy/overlap_moe_expert_parallel_comm", "true, but the model has no experts", hint,
-               Source::megatron_config);
-    if (plan.strategy.expert_tensor > 0)
-        refuse("/strategy/expert_tensor", "given, but the model has no experts", hint, Source::origin_of_key);
-    if (plan.training.expert_capacity > 0)
-        refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint,
-               Source::megatron_config);
-    if (plan.training.cuda_graph_scope != CudaGraphScope::full_iteration)
-        refuse("/training/cuda_graph_scope", "given, but the model has no experts", hint, Source::megatron_config);
-    if (plan.training.pad_to_capacity)
-        refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint,
-               Source::megatron_config);
-}
-
-/// Experts are split over the tensor axis as the rest is, or not at all (Megatron-LM's parallel folding knows more).
-void check_expert_tensor(const Plan& plan) {
-    const uint64_t tensor = plan.strategy.tensor, expert = plan.strategy.expert;
-    if (plan.strategy.expert_tensor > 1 && plan.strategy.expert_tensor != tensor)
-        refuse("/strategy/expert_tensor", fmt::format("{} differs from tensor {}", plan.strategy.expert_tensor, tensor),
-               fmt::format("legal values: 1, {}", tensor), Source::not_modelled);
-    if (tensor > 1 && !plan.strategy.sequence_parallel)
-        refuse("/strategy/sequence_parallel", "false beside tensor parallelism and experts",
-               "set sequence_parallel to true, or tensor to 1", Source::megatron_experts);
-    if (plan.experts_split()) {
-        const auto check = [&](uint64_t width, std::string_view name) {
-            if (width % tensor != 0)
-                refuse("/strategy/tensor", fmt::format("{} does not divide the {} {}", tensor, width, name),
-                       "set expert_tensor to 1, or tensor to a divisor", Source::megatron_layers);
-        };
-        check(plan.model.expert_ffn, "columns of an expert (moe_intermediate_size)");
-        check(plan.model.shared_expert_ffn, "columns of the shared expert");
-    } else if (expert % tensor != 0) {
-        refuse("/strategy/expert", fmt::format("{} ranks are no multiple of tensor {}", expert, tensor),
-               nearest_multiples(expert, tensor) + "; or leave expert_tensor out", Source::not_modelled);
-    }
-}
-
-/// Expert groups cover the context axis before they take data ranks (Megatron-LM's order of ranks for experts).
-void check_expert_context(const Plan& plan) {
-    const uint64_t expert = plan.strategy.expert, cover = plan.expert_cover();
-    if (plan.strategy.context == 1 || expert == 1 || expert % cover == 0) return;
-    refuse("/strategy/expert",
-           fmt::format("{} ranks are no multiple of the {} tensor and context ranks that they cover", expert, cover),
-           nearest_multiples(expert, cover), Source::not_modelled);
-}
-
-/// Expert groups lie inside data groups (Rajbhandari et al. 2022; Megatron-LM, expert-model-parallel-size).
-void check_experts(const Plan& plan) {
-    if (plan.strategy.expert > plan.model.experts || plan.model.experts % plan.strategy.expert != 0)
-        refuse("/strategy/expert",
-               fmt::format("{} ranks do not divide the {} experts", plan.strategy.expert, plan.model.experts),
-               nearest_divisors(plan.strategy.expert, plan.model.experts), Source::megatron_arguments);
-    check_expert_tensor(plan);
-    check_expert_context(plan);
-    if (plan.strategy.dispatcher == Dispatcher::flex &&
-        plan.strategy.all_to_all_algorithm != AllToAllAlgorithm::automatic)
-        refuse("/strategy/all_to_all_algorithm", "given, but flex has kernels of its own that send a token once a node",
-               "set it to \"auto\", or moe_token_dispatcher_type to \"alltoall\"", Source::experts_by_node);
-    const uint64_t along = plan.expert_extent(), data = plan.strategy.data;
-    if (data % along != 0)
-        refuse("/strategy/expert",
-               fmt::format("{} expert ranks do not divide the {} data ranks that they are taken from", along, data),
-               nearest_divisors(along, data), Source::megatron_groups);
-    const double capacity = plan.training.expert_capacity;
-    if (plan.training.pad_to_capacity && capacity == 0)
-        refuse("/training/moe_pad_expert_input_to_capacity", "true needs a capacity",
-               "give moe_expert_capacity_factor, or set it to false", Source::megatron_config);
 }
 
 /// Of the optimizer in host memory.
@@ -252,12 +177,6 @@ void check_modules(const Strategy& strategy) {
     if (strategy.recompute != Recompute::selective)
         refuse(key, fmt::format("{} needs selective recomputation", strategy.recompute_modules),
                "set recompute to \"selective\", or leave recompute_modules out", Source::origin_of_key);
-    const auto& schedule = schedule_of(strategy.schedule);
-    if (schedule.backwards != Backwards::whole && *named != ModuleSet(Module::core_attn))
-        refuse(
-            key,
-            fmt::format("{} divides backwards, whose second parts need what these modules do not keep", schedule.name),
-            "leave it out, or take another schedule", Source::not_modelled);
 }
 
 /// What a function of an engine keeps for its backward is known once it has run. A compiled graph (XLA) has nothing
@@ -320,7 +239,26 @@ void check_precision(const Precision& precision) {
            Source::megatron_gradients);
 }
 
+/// Of a base in four bits.
+void check_base(const Plan& plan) {
+    constexpr const char* key = "/training/base_weights";
+    if (plan.training.base_weights == BaseWeights::as_trained) return;
+    const auto refuse_beside = [&](bool other, const char* what, const char* hint) {
+        if (other) refuse(key, fmt::format("nf4, but {}", what), hint, Source::not_modelled);
+    };
+    const Dtype compute = plan.training.precision.compute;
+    if (plan.training.lora_rank == 0)
+        refuse(key, "nf4, but weights are trained: they are in four bits beside adapters", "give lora_rank",
+               Source::origin_of_key);
+    refuse_beside(compute != Dtype::bf16 && compute != Dtype::fp16, "products are not in 16 bits",
+                  "set precision to \"bf16\" or \"fp16\"");
+    refuse_beside(plan.model.experts > 0, "experts are joined in one product", "take a dense model");
+    refuse_beside(plan.offloads_weights(), "weights are in host memory", "leave offload_param_device out");
+    refuse_beside(is_zero_plus_plus(plan.strategy), "weights are gathered by ZeRO++", "leave its keys out");
+}
+
 void check_adapters(const Plan& plan) {
+    check_base(plan);
     if (plan.training.lora_rank == 0) return;
     if (plan.model.experts > 0 && plan.training.lora_targets == LoraTargets::all_linear)
         refuse("/training/lora_target_modules", "all-linear, but experts have no adapters",
@@ -421,7 +359,7 @@ void check_together(const Plan& plan, bool batch_divided) {
     check_tensor(plan);
     check_tensor_overlap(plan);
     check_context(plan);
-    plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
+    check_experts(plan);
     check_stages(plan);
     check_schedule(plan);
     check_batch(plan);

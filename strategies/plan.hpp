@@ -1,6 +1,7 @@
 // How a training step is divided over ranks: what a scenario's "strategy" and "training" sections say.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -243,19 +244,33 @@ struct Plan {
     [[nodiscard]] Mesh mesh() const {
         const std::uint32_t expert = expert_extent(), copies = groups_of_data();
         const TensorGrid grid = tensor_grid();
-        return {{grid.divides() ? 1 : strategy.tensor, grid.row, grid.column, grid.depth, context_heads(),
-                 strategy.context / context_heads(), expert, strategy.data / expert / copies, copies,
+        return {{grid.divides() ? 1 : strategy.tensor, grid.row, grid.column, grid.depth, context_inner(),
+                 strategy.context / context_inner(), expert, strategy.data / expert / copies, copies,
                  strategy.pipeline}};
     }
-    /// Of a ring's context ranks, so many neighbours that exchange heads lie along an axis of their own; 1: none do.
+    /// Of a ring's context ranks, so many neighbours exchange heads; 1: none do.
     [[nodiscard]] std::uint32_t context_heads() const {
         const bool apart =
             strategy.context_exchange == ContextExchange::a2a_p2p && strategy.context % strategy.ulysses_degree == 0;
         return apart ? strategy.ulysses_degree : 1;
     }
+    /// Of the mesh's axis `context_inner`: context ranks that exchange heads, or that an expert group covers where it
+    /// does not cover all.
+    [[nodiscard]] std::uint32_t context_inner() const {
+        if (context_heads() > 1) return context_heads();
+        return expert_context() < strategy.context ? expert_context() : 1;
+    }
+    /// Whether so many context ranks can exchange heads: each has some of a tensor rank's queries, and of its keys and
+    /// values whole heads, or a copy of one where they are fewer (not with Transformer Engine).
+    [[nodiscard]] bool divide_heads(std::uint32_t ranks) const {
+        const std::uint32_t queries = model.heads / strategy.tensor, keys = model.kv_heads / strategy.tensor;
+        if (ranks == 1 || keys == 0) return ranks == 1;
+        const bool copied = training.software != hardware::Software::transformer_engine && ranks % keys == 0;
+        return queries % ranks == 0 && (keys % ranks == 0 || copied);
+    }
     /// All ranks that share sequences.
     [[nodiscard]] AxisSet context_group() const {
-        return context_heads() > 1 ? AxisSet{Axis::context_heads, Axis::context} : AxisSet{Axis::context};
+        return context_inner() > 1 ? AxisSet{Axis::context_inner, Axis::context} : AxisSet{Axis::context};
     }
     /// Tokens of a sequence, and of a micro-batch, that one rank holds.
     [[nodiscard]] std::uint32_t rank_seq(models::Sequence sequence = models::Sequence::only) const {
@@ -267,8 +282,18 @@ struct Plan {
     /// Whether each expert is split over the tensor axis; else expert groups cover that axis.
     [[nodiscard]] bool experts_split() const { return strategy.expert_tensor != 1 && strategy.tensor > 1; }
     /// Ranks of an expert group along the axes tensor and context, which it covers before it takes data ranks.
-    [[nodiscard]] std::uint32_t expert_cover() const {
-        return (experts_split() ? 1 : strategy.tensor) * (strategy.expert > 1 ? strategy.context : 1);
+    [[nodiscard]] std::uint32_t expert_cover() const { return expert_tensors() * expert_context(); }
+    /// Of these, along tensor, and along context: all, or as many neighbours as the group has ranks for.
+    [[nodiscard]] std::uint32_t expert_tensors() const { return experts_split() ? 1 : strategy.tensor; }
+    [[nodiscard]] std::uint32_t expert_context() const {
+        return std::clamp(strategy.expert / expert_tensors(), 1U, strategy.context);
+    }
+    /// Whether expert groups divide the context ranks, or these them.
+    [[nodiscard]] bool experts_cover_context() const {
+        const std::uint32_t rest = std::max(strategy.expert / expert_tensors(), 1U);
+        const bool inside = strategy.context % rest == 0, whole = rest % strategy.context == 0;
+        const bool apart = context_heads() > 1 && expert_context() > 1 && expert_context() < strategy.context;
+        return (inside || whole) && (!apart || expert_context() == context_heads());
     }
     /// Of the mesh's axis `expert`: data ranks are those along it, along `data` and along `replica`.
     [[nodiscard]] std::uint32_t expert_extent() const {
@@ -279,12 +304,17 @@ struct Plan {
     [[nodiscard]] AxisSet expert_group() const {
         AxisSet group{Axis::expert};
         if (strategy.tensor > 1 && !experts_split()) group = group | AxisSet{Axis::tensor};
-        return strategy.context > 1 && strategy.expert > 1 ? group | context_group() : group;
+        return strategy.context > 1 ? group | context_of_experts() : group;
     }
     [[nodiscard]] AxisSet expert_data_group() const {
         AxisSet group{Axis::data};
         if (groups_of_data() > 1) group = group | AxisSet{Axis::replica};
-        return strategy.context > 1 && strategy.expert == 1 ? group | context_group() : group;
+        return strategy.context > 1 ? group | (context_group() - context_of_experts()) : group;
+    }
+    /// Of the axes of context ranks, those that expert groups cover.
+    [[nodiscard]] AxisSet context_of_experts() const {
+        if (expert_context() == 1) return {};
+        return expert_context() < strategy.context ? AxisSet{Axis::context_inner} : context_group();
     }
     [[nodiscard]] AxisSet data_group() const {
         AxisSet group{Axis::data};

@@ -17,7 +17,7 @@ namespace orrery::strategies {
 namespace {
 
 /// Megatron-LM's, in the order of Axis; of a grid of tensor ranks its axes apart.
-constexpr EnumNames<Axis> short_names{"tp", "tpr", "tpc", "tpd", "cph", "cp", "ep", "dp", "rp", "pp", "opposite"};
+constexpr EnumNames<Axis> short_names{"tp", "tpr", "tpc", "tpd", "cpi", "cp", "ep", "dp", "rp", "pp", "opposite"};
 constexpr std::array grid_axes{Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth};
 constexpr std::array<std::string_view, 5> layouts{"linear", "round_robin", "row", "column", "average"};
 
@@ -87,8 +87,8 @@ AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
         order.insert(all + 1, grid.begin(), grid.end());
     }
     if (const auto all = named(Axis::context);
-        all != order.end() && named(Axis::context_heads) == order.end() && mesh.along(Axis::context_heads) > 1)
-        order.insert(all, Axis::context_heads);
+        all != order.end() && named(Axis::context_inner) == order.end() && mesh.along(Axis::context_inner) > 1)
+        order.insert(all, Axis::context_inner);
     for (const Axis axis : own_axes) {
         if (mesh.along(axis) > 1 && named(axis) == order.end())
             throw Error(fmt::format("\"{}\" leaves out {}, of {} ranks", text, to_text(axis), mesh.along(axis)),
@@ -165,7 +165,7 @@ std::span<const std::string_view> layout_names() { return layouts; }
 
 bool layer_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node) {
     const std::uint32_t together =
-        mesh.group_size({Axis::tensor, Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::context_heads,
+        mesh.group_size({Axis::tensor, Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::context_inner,
                          Axis::context, Axis::expert});  // ranks in a row
     if (placement.linear()) return gpus_per_node % together == 0;
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)

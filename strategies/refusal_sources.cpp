@@ -45,6 +45,7 @@ constexpr std::array rows{
     Row{Source::deepspeed_zero_plus_plus, "DeepSpeed, docs/_tutorials/zeropp.md"},
     Row{Source::engine_attention, "TransformerEngine, pytorch/attention/dot_product_attention/utils.py"},
     Row{Source::engine_context, "TransformerEngine, pytorch/attention/dot_product_attention/context_parallel.py"},
+    Row{Source::deepspeed_ulysses, "DeepSpeed, deepspeed/runtime/sequence_parallel/ulysses_sp.py"},
     Row{Source::engine_buffers, "TransformerEngine, pytorch/module/base.py"},
     Row{Source::pytorch_powersgd, "PyTorch, torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py"},
     Row{Source::pytorch_hooks, "PyTorch, torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py"},

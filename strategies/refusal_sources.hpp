@@ -42,6 +42,7 @@ enum class Source : std::uint8_t {
     // Others' code.
     engine_attention,
     engine_context,
+    deepspeed_ulysses,
     engine_buffers,
     pytorch_powersgd,
     pytorch_hooks,

@@ -72,7 +72,10 @@ Reruns reruns(const ShardedLayer& layer, ModuleSet modules, bool early) {
         return a.before != b.before ? a.before > b.before : a.first < b.first;
     });
     Reruns result;
-    for (std::size_t i = 0; i < pieces.size(); ++i) result.dropped.push_back(dropped_of(pieces, runs, i));
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        result.dropped.push_back(dropped_of(pieces, runs, i));
+        result.for_weights.push_back(std::min(result.dropped.back(), pieces[i].weight_saved_bytes));
+    }
     std::vector<bool> brought(pieces.size());
     for (const Run& run : runs) {
         const bool stops = early && run.takers.empty();

@@ -20,6 +20,8 @@ struct Rerun {
 struct Reruns {
     std::vector<Rerun> list;             ///< as a backward comes to them
     std::vector<std::uint64_t> dropped;  ///< by piece: of saved_bytes, what is not kept
+    /// Of these, what gradients of weights need: brought back before that of the input, it stays until they are formed.
+    std::vector<std::uint64_t> for_weights;
 };
 
 /// How many pieces of a layer run again before nothing is left that its backward needs of it: what a piece takes is

@@ -48,6 +48,7 @@ struct Stage {
     std::uint64_t expert_parameters = 0;         ///< of `parameters`, those of experts
     std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
     std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
+    std::uint64_t quantized_parameters = 0;      ///< of those that are frozen, in four bits
     std::uint32_t tensors = 0;                   ///< that this rank's parameters are
 
     /// Those of experts, or all others.
@@ -62,7 +63,8 @@ struct Stage {
         return {parameters_of(experts), narrow_of(experts, true)};
     }
     [[nodiscard]] WeightCount all_weights(bool experts) const {
-        return {parameters_of(experts) + frozen_of(experts), narrow_of(experts, true) + narrow_of(experts, false)};
+        return {parameters_of(experts) + frozen_of(experts), narrow_of(experts, true) + narrow_of(experts, false),
+                experts ? 0 : quantized_parameters};
     }
 
 private:

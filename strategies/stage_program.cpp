@@ -64,7 +64,7 @@ private:
     /// need lies apart, because it stays longer.
     struct Saved {
         BufferId all = 0;  ///< or the rest of it
-        BufferId for_weights = 0, output_gradient = 0;
+        BufferId for_weights = 0, left = 0;
     };
     /// What the first call of a slot takes of another stage or chunk.
     using Input = std::optional<BufferId>;
@@ -319,8 +319,7 @@ StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, Inp
     if (blocks.weight_gradient != LayerBlocks::none) {
         use.reads.push_back(kept.for_weights);
         if (slot.work == SlotWork::input_gradient)
-            use.writes.push_back(kept.output_gradient =
-                                     builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
+            use.writes.push_back(kept.left = builder_.buffer(blocks.left_for_weights, Keep::activation));
     }
     gradients_.formed(slot, i, use.writes);
     if (i == 0) hand_on(slot, use.writes);
@@ -418,7 +417,7 @@ void StageWriter::weight_gradient(const Slot& slot) {
             std::vector<BufferId> writes;
             gradients_.formed(slot, i, writes);
             const auto mb = static_cast<std::int32_t>(slot.micro_batch);
-            std::vector<BufferId> reads{kept[i].for_weights, kept[i].output_gradient};
+            std::vector<BufferId> reads{kept[i].for_weights, kept[i].left};
             gradients_.take_turn(reads);
             builder_.emit(Lane::compute, intern_.label("weight gradient", Phase::backward, mb, chunk[i].layer),
                           What{Call{block}}, reads, writes);

@@ -113,7 +113,7 @@ struct Collective {
     /// Tokens on their way between experts, or features between ranks that divide classes: not heads that context ranks
     /// exchange.
     [[nodiscard]] constexpr bool exchanges_tokens() const {
-        const bool of_context = group.has(Axis::context) || group.has(Axis::context_heads);
+        const bool of_context = group.has(Axis::context) || group.has(Axis::context_inner);
         return group.has(Axis::expert) || (kind == kernels::CollectiveKind::all_to_all && !of_context);
     }
     /// What the links carry. Of reduces a broadcast, their mirror image: along the same chains, the other way round.

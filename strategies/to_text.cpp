@@ -87,7 +87,7 @@ std::string to_text(const StepProgram& step, std::uint32_t role) {
     auto out = std::back_inserter(text);
     const Program& program = step.programs[role];
     fmt::format_to(out, "mesh");
-    constexpr AxisSet where_ranks_lie{Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::context_heads,
+    constexpr AxisSet where_ranks_lie{Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::context_inner,
                                       Axis::replica};
     for (const Axis axis : own_axes)
         if (!where_ranks_lie.has(axis) || step.mesh.along(axis) > 1)

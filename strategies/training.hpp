@@ -64,6 +64,13 @@ enum class MemoryFormat : std::uint8_t {
 enum class CrossEntropy : std::uint8_t {
     in_place,  ///< over the fp32 logits: Megatron-LM, fused kernels, compilers
     torch,     ///< beside them: torch.nn.functional.cross_entropy in eager mode
+    fused,     ///< over the logits as the product leaves them: one kernel a pass, whose arithmetic alone is fp32
+};
+
+/// How frozen weights of layers' products lie in memory beside adapters.
+enum class BaseWeights : std::uint8_t {
+    as_trained,  ///< as weights that are trained
+    nf4,         ///< in four bits, from which each product's are brought back before it (partition/quantized_base)
 };
 
 /// What turns gradients into new weights (optimizers.hpp).
@@ -149,6 +156,9 @@ struct Training {
     /// operators, one kernel each (partition/vocabulary.cpp).
     bool cross_entropy_fusion = true;
     CrossEntropy cross_entropy = CrossEntropy::in_place;  ///< torch: its own operators, whatever is fused
+    /// Parts of a rank's tokens that the last product and the loss take one by one, each with its backward
+    /// (partition/chunked_loss); 1: all at once.
+    std::uint32_t loss_chunks = 1;
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     Optimizer optimizer = Optimizer::adam;
@@ -165,6 +175,7 @@ struct Training {
     bool pad_to_capacity = false;
     /// Fine-tuning of adapters of this rank alone; 0: all weights are trained.
     std::uint32_t lora_rank = 0;
+    BaseWeights base_weights = BaseWeights::as_trained;  ///< of the layers that adapters stand beside
     LoraTargets lora_targets = LoraTargets::all_linear;
     /// Queries, keys and values, and the two halves of a gated MLP's first layer, have adapters of their own, as
     /// Hugging Face's models have them apart (NeMo's CanonicalLoRA); false: one of what is one product.

@@ -51,11 +51,14 @@ static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>
 constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
                              word("primitives", KernelFusion::primitives)};
 static_assert(fusions.size() == enumerators<KernelFusion>);
-constexpr std::array cross_entropies{word("in_place", CrossEntropy::in_place), word("torch", CrossEntropy::torch)};
+constexpr std::array cross_entropies{word("in_place", CrossEntropy::in_place), word("torch", CrossEntropy::torch),
+                                     word("fused", CrossEntropy::fused)};
 static_assert(cross_entropies.size() == enumerators<CrossEntropy>);
 constexpr std::array memory_formats{word("channels_last", MemoryFormat::channels_last),
                                     word("channels_first", MemoryFormat::channels_first)};
 static_assert(memory_formats.size() == enumerators<MemoryFormat>);
+constexpr std::array base_weights{word("as_trained", BaseWeights::as_trained), word("nf4", BaseWeights::nf4)};
+static_assert(base_weights.size() == enumerators<BaseWeights>);
 constexpr std::array lora_targets{word("all-linear", LoraTargets::all_linear),
                                   word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv),
                                   word("q_v", LoraTargets::query_value)};
@@ -191,8 +194,14 @@ constexpr std::array of_training{
         .help = "in_place: probabilities take the place of the fp32 logits, and their gradient that of these, 6 bytes "
                 "a logit at most (Megatron-LM, fused kernels, a compiled loss); torch: as "
                 "torch.nn.functional.cross_entropy runs eagerly, with log-probabilities and two gradients beside each "
-                "other, 12.",
-        .origin = "Megatron-LM; PyTorch"}),
+                "other, 12; fused: kernels over the logits as the product leaves them, 2 bytes each in 16 bits "
+                "(flash-attention's and Apex's xentropy, Liger).",
+        .origin = "Megatron-LM; PyTorch; flash-attention"}),
+    field<&Training::loss_chunks>({.name = "loss_chunks", .min = 1, .max = 65536,
+        .help = "The last product and the loss take a rank's tokens in so many parts, each with its backward at once, "
+                "so that logits of one part are there at a time. Liger's fused linear cross entropy takes 2^k tokens a "
+                "part, the first power of two that is not below tokens x hidden / vocabulary.",
+        .origin = "Liger, TorchTitan, xtuner"}),
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",
         .others = {megatron("enable_cuda_graph")}}),
@@ -202,6 +211,7 @@ constexpr std::array of_training{
         .origin = "Megatron-LM"}),
     field<&Training::permute_fusion>({.name = "moe_permute_fusion",
         .help = "Tokens are copied to experts and back by kernels of their own, not by PyTorch's indexing.",
+        .when_absent = "true under transformer-engine and orrery, else false",
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::router_fusion>({.name = "moe_router_fusion",
         .help = "A router's scores, its choice and the losses of balance are three kernels; false: PyTorch's "
@@ -236,6 +246,11 @@ constexpr std::array of_training{
     field<&Training::lora_rank>({.name = "lora_rank", .min = 0, .max = 65536,
         .help = "Fine-tuning of adapters of this rank, all other weights frozen; 0: all are trained.",
         .origin = "Hu et al. 2021, arXiv:2106.09685"}),
+    field<&Training::base_weights>({.name = "base_weights", .words = base_weights,
+        .help = "How frozen weights of layers' products lie in memory beside adapters; nf4: in four bits with scales "
+                "that are quantized too, brought back to 16 bits before each product (QLoRA; bitsandbytes' "
+                "load_in_4bit, torchtune's quantize_base).",
+        .origin = "Dettmers et al. 2023"}),
     field<&Training::lora_targets>({.name = "lora_target_modules", .words = lora_targets,
         .help = "Linear layers that have adapters: all of a block, attention's two, its first, or of that queries and "
                 "values alone, each its own.",

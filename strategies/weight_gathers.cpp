@@ -47,6 +47,7 @@ WeightCount WeightGathers::weights(const Visit& visit, bool experts) const {
         const LayerBlocks& blocks = *layer.blocks;
         const std::uint64_t of_experts = blocks.expert_parameters + blocks.frozen_expert_parameters;
         sum.all += experts ? of_experts : blocks.parameters + blocks.frozen_parameters - of_experts;
+        sum.quantized += experts ? 0 : blocks.quantized_parameters;
         sum.narrow += blocks.narrow_of(experts, true) + blocks.narrow_of(experts, false);
     }
     return sum;

@@ -165,6 +165,8 @@ constexpr std::array table{
     FieldRule{"training", "broadcast_data", of_software},
     FieldRule{"training", "cross_entropy_loss_fusion", of_software},
     FieldRule{"training", "cross_entropy", never},
+    FieldRule{"training", "loss_chunks", never},
+    FieldRule{"training", "base_weights", never},
     FieldRule{"training", "cuda_graph", of_words},
     FieldRule{"training", "cuda_graph_scope", of_experts},
     FieldRule{"training", "moe_permute_fusion", of_experts},

@@ -71,8 +71,7 @@ constexpr Row rows[] = {
     harmless("data_efficiency.*"),
     noted("compression_training.*", "layers are timed uncompressed", estimate),
     key("communication_data_type"),
-    noted("data_types.grad_accum_dtype", "gradients are summed in --set training.grad_reduce_precision",
-        "--set training.grad_reduce_precision=bf16"),
+    rule("data_types.grad_accum_dtype"),
     refused("tensor_parallel.autotp_size", "is given beside the file", "--set strategy.tensor=N", Takes::one, "1"),
     harmless("tensor_parallel.*"),
     rule("sequence_parallel_size"),
@@ -228,7 +227,7 @@ void read_zero(const Givens& given, Draft& draft) {
     draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
 }
 
-/// ZeRO++. Gradients are then of the format that is trained in (communication_data_type's default).
+/// ZeRO++.
 void read_zero_plus_plus(const Givens& given, Draft& draft) {
     if (const Given* const part = given.find("zero_optimization.zero_hpz_partition_size"))
         set_key("/strategy/zero_hpz_partition_size", *part, draft);
@@ -236,9 +235,17 @@ void read_zero_plus_plus(const Givens& given, Draft& draft) {
         const Given* const said = given.find(fmt::format("zero_optimization.{}", name));
         if (said != nullptr) set_key(fmt::format("/strategy/{}", name), *said, draft);
     }
-    if (!given.is_on("zero_optimization.zero_quantized_gradients")) return;
-    if (const auto* const precision = draft.find("/training/precision"))
-        draft.set_default("/training/grad_reduce_precision", *precision, draft.whole_file());
+}
+
+/// The format in which gradients are summed, of micro-batches and of ranks (runtime/engine.py, get_data_types and
+/// communication_data_type): with ZeRO that which is trained in, where the file does not say another.
+void read_sums(const Givens& given, Draft& draft) {
+    constexpr const char* key = "/training/grad_reduce_precision";
+    if (const Given* const said = given.find("data_types.grad_accum_dtype"); said != nullptr && !said->value.is_null())
+        return set_key(key, *said, draft);
+    const auto *const sharding = draft.find("/strategy/sharding"), *const precision = draft.find("/training/precision");
+    if (sharding != nullptr && *sharding != "none" && precision != nullptr)
+        draft.set_default(key, *precision, draft.whole_file());
 }
 
 /// The device that one of ZeRO's objects names; null where there is none, and for one that is not modelled, which is
@@ -298,6 +305,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
     read_loss_scaling(given, draft);
     read_zero(given, draft);
     read_zero_plus_plus(given, draft);
+    read_sums(given, draft);
     read_offloaded_optimizer(given, draft);
     read_offloaded_weights(given, draft);
     if (const Given* const optimizer = given.find("optimizer.type")) {

@@ -8,6 +8,7 @@
 #include "doors/documents/flatten.hpp"
 #include "doors/documents/interpolation.hpp"
 #include "doors/documents/nemo_keys.hpp"
+#include "doors/dropout.hpp"
 #include "doors/readers.hpp"
 #include "doors/vocabulary.hpp"
 
@@ -50,8 +51,7 @@ void read_model(const Givens& given, Draft& draft) {
     set_key("/model/position_embedding_type", {"position_embedding_type", kind, origin}, draft);
     const Given* const table = given.find("model.max_position_embeddings");
     if (kind == "learned_absolute" && table != nullptr) set_key("/model/max_position_embeddings", *table, draft);
-    if (const Given* const dropout = given.find("model.hidden_dropout")) set_key("/training/dropout", *dropout, draft);
-    draft.set_default("/training/dropout", 0.1, draft.whole_file());
+    read_dropout(given, "model.hidden_dropout", "model.attention_dropout", draft);
     if (const Given* const experts = given.find("model.num_moe_experts")) {
         if (whole_number(experts->value).value_or(2) > 1) set_key("/model/num_experts", *experts, draft);
     }

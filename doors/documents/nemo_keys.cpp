@@ -16,7 +16,7 @@ constexpr Row rows[] = {
     key("model.num_query_groups"), key("model.kv_channels"), rule("model.max_position_embeddings"),
     rule("model.position_embedding_type"), rule("model.activation"), rule("model.bias"), rule("model.qkv_bias"),
     rule("model.normalization"), rule("model.share_embeddings_and_output_weights"), rule("model.hidden_dropout"),
-    harmless("model.attention_dropout"), harmless("model.ffn_dropout"), key("model.qk_layernorm"),
+    rule("model.attention_dropout"), harmless("model.ffn_dropout"), key("model.qk_layernorm"),
     rule("model.vocab_size"), rule("model.override_vocab_size"), rule("model.make_vocab_size_divisible_by"),
     rule("model.tokenizer.type"), rule("model.tokenizer.library"), rule("model.tokenizer.model"),
     rule("model.tokenizer.vocab_size"),

@@ -227,6 +227,22 @@ void read_number_of_micro_batches(const Given& number, std::uint64_t local, Draf
                           "a divisor of training.batch_size");
 }
 
+/// Each accumulation step runs the schedule once over the local batch (train.py, forward_backward_step): so many
+/// pipelines fill and drain.
+void note_pipelines_of_step(const Givens& given, const Given* local, Draft& draft) {
+    const Given* const whole = given.find("training.global_batch_size");
+    const Given* const steps = given.find("training.gradient_accumulation_steps");
+    const auto number = [](const Given* said) { return said == nullptr ? std::nullopt : whole_number(said->value); };
+    const Given* const shards = degree(given, "data_parallel_shard_degree");
+    const Given* const copies = degree(given, "data_parallel_replicate_degree");
+    const std::uint64_t data = number(shards).value_or(1) * number(copies).value_or(1);  // or more
+    if (number(whole).value_or(0) <= number(local).value_or(1) * data && number(steps).value_or(1) <= 1) return;
+    note(steps != nullptr && number(steps) > 1 ? *steps : *whole,
+         "the schedule runs once over all micro-batches of a step, not once for each step of accumulation, whose "
+         "pipelines fill and drain one after the other",
+         draft);
+}
+
 void read_batches(const Givens& given, Draft& draft) {
     const Given* const local = given.find_any({"training.local_batch_size", "training.batch_size"});
     const bool pipelined = draft.whole("/strategy/pipeline", 1) > 1;
@@ -243,6 +259,7 @@ void read_batches(const Givens& given, Draft& draft) {
                "--set training.micro_batch_size=N");
     const Given* const whole = given.find("training.global_batch_size");
     const Given* const steps = given.find("training.gradient_accumulation_steps");
+    if (pipelined) note_pipelines_of_step(given, local, draft);
     if (whole != nullptr && whole_number(whole->value)) return set_key("/training/global_batch_size", *whole, draft);
     draft.accumulation = steps == nullptr ? std::optional<std::uint64_t>(1) : whole_of(*steps, draft);
     const std::uint64_t size = draft.whole("/training/micro_batch_size", 1);
@@ -319,7 +336,8 @@ void read_precision(const Givens& given, Draft& draft) {
         for (const char* gathers :
              {"float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather",
               "quantize.dense.float8.enable_fsdp_float8_all_gather"})
-            if (given.is_on(gathers)) draft.set("/training/fp8_param_gather", true, given.find(gathers)->origin);
+            if (given.is_on(gathers) && (recipe == nullptr || text_of(recipe->value) == "tensorwise"))
+                draft.set("/training/fp8_param_gather", true, given.find(gathers)->origin);  // torchao's, of tensors
     } else if (converters != nullptr && is_mxfp8(*converters)) {
         draft.set("/training/precision", "fp8", converters->origin);
         draft.set("/training/software", "pytorch", converters->origin);

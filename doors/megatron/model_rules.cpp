@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "doors/convert.hpp"
+#include "doors/dropout.hpp"
 #include "doors/megatron/rules.hpp"
 #include "doors/vocabulary.hpp"
 #include "models/layer_frequency.hpp"
@@ -13,8 +14,6 @@
 namespace orrery::doors::megatron {
 
 namespace {
-
-constexpr double usual_dropout = 0.1;
 
 bool is_bert(const Draft& draft) { return draft.find("/model/model_type") != nullptr; }
 
@@ -88,21 +87,6 @@ void read_biases(const Givens& given, Draft& draft) {
     }
 }
 
-void read_dropout(const Givens& given, Draft& draft) {
-    const auto rate = [&](std::string_view name) {
-        const Given* const found = given.find(name);
-        return found == nullptr ? std::optional(usual_dropout) : real_number(found->value);
-    };
-    const Given* const hidden = given.find("hidden_dropout");
-    if (hidden != nullptr) set_key("/training/dropout", *hidden, draft);
-    draft.set_default("/training/dropout", usual_dropout, draft.whole_file());
-    if (rate("hidden_dropout") == rate("attention_dropout")) return;
-    const Given* const differs = given.find_any({"attention_dropout", "hidden_dropout"});
-    draft.findings.not_modelled(differs->origin.place, differs->origin.name,
-                                "attention's dropout is timed like that of hidden states",
-                                "--set training.dropout=0 leaves both out");
-}
-
 /// 1 of several lists of experts ("64" or "32 32 64 64"): only equal ones are one model here.
 void read_number_of_experts(const Given& experts, Draft& draft) {
     std::string text = text_of(experts.value);
@@ -148,6 +132,7 @@ void read_latent_attention(const Givens& given, Draft& draft) {
     draft.set("/model/qk_rope_head_dim", rotated, on->origin);
     draft.set("/model/v_head_dim", width("v_head_dim", 128), on->origin);
     draft.set("/model/head_dim", width("qk_head_dim", 128) + rotated, on->origin);
+    draft.erase("/model/qk_layernorm");  // there the flag is that of the norms of what is latent
 }
 
 /// "127,0" or "(127, 0)": so many tokens before a query's own.
@@ -217,7 +202,7 @@ void read_model(const Givens& given, Draft& draft) {
     read_mlp(given, draft);
     read_positions(given, draft);
     read_biases(given, draft);
-    read_dropout(given, draft);
+    read_dropout(given, "hidden_dropout", "attention_dropout", draft);
     read_latent_attention(given, draft);
     read_window(given, draft);
     for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads"})

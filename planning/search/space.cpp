@@ -72,9 +72,7 @@ Values tensors(const Plan& plan, const Room& room) {
 Values contexts(const Plan& plan, const Room&) {
     const strategies::Strategy& s = plan.strategy;
     const bool all = s.context_exchange == strategies::ContextExchange::a2a;
-    const uint64_t sharing = all ? s.context : plan.context_heads();
-    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / s.tensor;
-    return heads % sharing == 0 ? Values{s.context} : Values{};
+    return plan.divide_heads(all ? s.context : plan.context_heads()) ? Values{s.context} : Values{};
 }
 
 bool stays_whole(const Plan& plan) { return data_alone(plan) || plan.model.two_stacks(); }
@@ -113,8 +111,7 @@ Values expert_ranks(const Plan& plan, const Room&) {
     return those(divisors(plan.model.experts), [&](uint64_t e) {
         other.strategy.expert = static_cast<std::uint32_t>(e);
         const bool whole = !other.experts_split() && e % plan.strategy.tensor != 0;
-        const bool covered = e == 1 || e % other.expert_cover() == 0;
-        return !whole && covered && plan.strategy.data % other.expert_extent() == 0;
+        return !whole && other.experts_cover_context() && plan.strategy.data % other.expert_extent() == 0;
     });
 }
 

@@ -21,6 +21,7 @@ public:
     ExchangeSharder(LayerStream& stream, const SharedCore& core, Piece& piece) : ContextSharder(stream, core, piece) {}
 
     void gathered();
+    void repeat_keys();
     /// ring: groups of ranks that exchange heads among them, and pass keys and values on.
     void by_heads(std::uint32_t ring);
 
@@ -64,6 +65,8 @@ private:
     void gradients_meet(View of_result);
     void gradients_return(View of_packed);
     void attend(const SharedCore& core);
+
+    bool repeated_ = false;  ///< keys and values, for ranks that have no head of their own
 
     /// Of all ranks' keys, or values, where they are gathered.
     [[nodiscard]] std::uint64_t all_keys() const { return s_.tokens() * ranks_ * keys_width(); }
@@ -248,11 +251,22 @@ void ExchangeSharder::attend(const SharedCore& core) {
     piece_.working_bytes = s.qkv_bytes();
 }
 
+/// Of fewer heads of keys and values than there are ranks each is copied for as many as take it (DeepSpeed,
+/// runtime/sequence_parallel/ulysses_sp.py, kv_replication_factor): rows of queries, keys and values grow.
+void ExchangeSharder::repeat_keys() {
+    s_.kv_heads = ranks_;
+    repeated_ = true;
+    pass(piece_.forward, "copy keys and values", PointwiseKind::transpose, s_.tokens(), s_.kv_row());
+    packed_ = fresh(packed_heads(), false).value;
+    stream_.layer.flow.complete = false;
+}
+
 /// DeepSpeed-Ulysses (Jacobs et al. 2023, arXiv:2309.14509): each rank has all tokens of its share of the heads while
 /// attention runs, and brings results back. A copy makes the parts that leave contiguous, another orders what came.
 /// Where more ranks share the sequence than exchange heads (Fang and Zhao 2024, arXiv:2405.07719; TransformerEngine's
 /// a2a+p2p) the groups that do form a ring, as if each were one rank of it.
 void ExchangeSharder::by_heads(std::uint32_t ring) {
+    if (s_.kv_heads < ranks_) repeat_keys();
     SharedCore core{s_, ring, {Axis::context}, no_value, no_value};
     core.shape.seq *= ranks_;
     core.shape.keys *= ranks_;
@@ -268,6 +282,7 @@ void ExchangeSharder::by_heads(std::uint32_t ring) {
         attend(core);
     results_return({core.result});
     gradients_return({stream_.flow.gradient_of(core.packed)});
+    if (repeated_) pass(piece_.backward, "add gradients of copies", PointwiseKind::add, s_.tokens(), s_.kv_row());
     piece_.saved_bytes += s_.result_bytes();  // as attention left them
     piece_.working_bytes += s_.qkv_bytes();
 }
@@ -276,10 +291,7 @@ void ExchangeSharder::by_heads(std::uint32_t ring) {
 
 void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece& piece) {
     const Plan& plan = stream.plan;
-    SharedCore core{shape,
-                    plan.strategy.context,
-                    {Axis::context},
-                    stream.value,
+    SharedCore core{shape, plan.strategy.context, plan.context_group(), stream.value,
                     stream.activation(shape.tokens() * shape.result_row())};
     stream.value = core.result;
     const std::uint32_t exchanging = plan.context_heads();
@@ -289,7 +301,7 @@ void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece&
         case ContextExchange::a2a: return ExchangeSharder(stream, core, piece).by_heads(1);
         case ContextExchange::a2a_p2p:
             core.ranks = exchanging;
-            core.group = {Axis::context_heads};
+            core.group = {Axis::context_inner};
             return ExchangeSharder(stream, core, piece).by_heads(plan.strategy.context / exchanging);
     }
 }

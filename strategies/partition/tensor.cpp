@@ -240,6 +240,7 @@ std::uint64_t ShardedLayer::saved_bytes() const { return sum_of(pieces, &Piece::
 std::uint64_t ShardedLayer::weight_saved_bytes() const { return sum_of(pieces, &Piece::weight_saved_bytes); }
 std::uint64_t ShardedLayer::output_gradient_bytes() const { return sum_of(pieces, &Piece::output_gradient_bytes); }
 std::uint64_t ShardedLayer::parameters() const { return sum_of(pieces, &Piece::parameters); }
+std::uint64_t ShardedLayer::quantized_parameters() const { return sum_of(pieces, &Piece::quantized_parameters); }
 std::uint64_t ShardedLayer::replicated_parameters() const { return sum_of(pieces, &Piece::replicated_parameters); }
 std::uint64_t ShardedLayer::expert_parameters() const { return sum_of(pieces, &Piece::expert_parameters); }
 std::uint64_t ShardedLayer::frozen_parameters() const { return sum_of(pieces, &Piece::frozen_parameters); }
@@ -370,6 +371,7 @@ ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
         freeze_all(out);
     else if (plan.training.lora_rank > 0)
         train_adapters_alone(out, plan);
+    if (plan.training.base_weights == BaseWeights::nf4 && layer.part == models::Part::body) quantize_base(out);
     for (const models::Shape& input : layer.inputs) {
         const bool decodes = sequence_of(input) != sequence_of(first);
         stream.take(sequence_of(input));

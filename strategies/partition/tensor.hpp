@@ -60,6 +60,7 @@ struct Piece {
     std::uint64_t expert_parameters = 0;         ///< of `parameters`: reduced over the expert-data group
     std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
     std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
+    std::uint64_t quantized_parameters = 0;      ///< of those that are frozen, in four bits
     bool borrows_words = false;                  ///< reads the word embedding, which another layer of this rank holds
     ModuleSet part_of = {};                      ///< of what selective recomputation names
     ModuleSet takes = {};     ///< of those that leave nothing (without_output): input_bytes are its result
@@ -77,6 +78,7 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t weight_saved_bytes() const;
     [[nodiscard]] std::uint64_t output_gradient_bytes() const;
     [[nodiscard]] std::uint64_t parameters() const;
+    [[nodiscard]] std::uint64_t quantized_parameters() const;
     [[nodiscard]] std::uint64_t replicated_parameters() const;
     [[nodiscard]] std::uint64_t expert_parameters() const;
     [[nodiscard]] std::uint64_t frozen_parameters() const;
@@ -94,6 +96,8 @@ kernels::Dtype residual_dtype(const Plan& plan);
 
 /// Freezes the layer's weights and puts adapters beside its linear layers, where the plan trains those alone (LoRA).
 void train_adapters_alone(ShardedLayer& layer, const Plan& plan);
+/// Keeps frozen weights of its products in four bits (quantized_base.cpp).
+void quantize_base(ShardedLayer& layer);
 /// Leaves the layer its forward.
 void freeze_all(ShardedLayer& layer);
 

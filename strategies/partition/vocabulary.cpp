@@ -1,4 +1,5 @@
 // The two ends of a model, which know words: the embedding and the loss, each over the rank's part of the vocabulary.
+#include "strategies/partition/chunked_loss.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/stage_split.hpp"
 
@@ -132,7 +133,8 @@ void EmbeddingSharder::backward() {
 
 /// In fp32: 16-bit logits are widened before it, and their gradient is rounded behind it. Probabilities, or over a part
 /// of the vocabulary exponentials, take the place of the fp32 logits, and their gradient that of these; Orrery's own
-/// kernel leaves the gradient of a whole vocabulary at once. PyTorch's operators leave each a tensor of its own.
+/// kernel leaves the gradient of a whole vocabulary at once. PyTorch's operators leave each a tensor of its own; fused
+/// kernels take the logits as they are, widen them in registers and leave their gradient in their place.
 class LossSharder {
 public:
     LossSharder(LayerStream& stream, const models::Loss& op)
@@ -145,37 +147,36 @@ public:
 
     void shard() && {
         rows_ = stream_.value;
-        if (stream_.bytes == 2) widen();
-        if (in_torch())
-            beside_each_other();
-        else if (stream_.plan.training.cross_entropy_fusion)
-            divided_ ? split() : whole();
+        if (is(CrossEntropy::fused))
+            over_logits_as_they_are();
         else
-            one_by_one();
-        if (stream_.bytes == 2)
-            narrow();
-        else
-            stream_.flow.set_gradient(logits_of_model(), rows_);
+            over_wide_logits();
         stream_.value = no_value;
-        piece_.saved_bytes = tokens_ * classes_ * 4;
-        // The 16-bit logits beside them, then their 16-bit gradient; fp32 ones are overwritten where they stand.
-        piece_.working_bytes = tokens_ * classes_ * (in_torch() ? 8 : stream_.bytes == 2 ? 2 : 0);
+        account();
+        Piece& product = stream_.layer.pieces.back();
+        if (stream_.plan.training.loss_chunks > 1) {
+            cut_loss(stream_.plan, product, piece_);
+            stream_.layer.flow.complete = false;
+        }
         stream_.layer.pieces.push_back(std::move(piece_));
     }
 
 private:
+    void over_wide_logits();
     void widen();
     void narrow();
     void whole();
     void split();
     void one_by_one();
     void beside_each_other();
+    void over_logits_as_they_are();
+    void account();
     /// A kernel over the logits whose operands nobody binds.
     void pass(std::vector<Work>& list, const char* name, PointwiseKind kind) const {
         list.push_back({name, over_logits(kind)});
     }
     void over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const;
-    [[nodiscard]] bool in_torch() const { return stream_.plan.training.cross_entropy == CrossEntropy::torch; }
+    [[nodiscard]] bool is(CrossEntropy how) const { return stream_.plan.training.cross_entropy == how; }
     [[nodiscard]] ValueId logits_of_model() const { return stream_.value; }
     [[nodiscard]] Pointwise over_logits(PointwiseKind kind) const { return {kind, Dtype::fp32, tokens_, classes_}; }
     void add(std::vector<Work>& list, const char* name, PointwiseKind kind, std::vector<View> operands) const {
@@ -200,6 +201,20 @@ private:
     Piece piece_{.name = "loss"};
     ValueId rows_ = no_value;  ///< fp32 logits, then probabilities, then their gradient
 };
+
+void LossSharder::over_wide_logits() {
+    if (stream_.bytes == 2) widen();
+    if (is(CrossEntropy::torch))
+        beside_each_other();
+    else if (stream_.plan.training.cross_entropy_fusion)
+        divided_ ? split() : whole();
+    else
+        one_by_one();
+    if (stream_.bytes == 2)
+        narrow();
+    else
+        stream_.flow.set_gradient(logits_of_model(), rows_);
+}
 
 void LossSharder::widen() {
     rows_ = stream_.flow.activation(Format::fp32, tokens_ * classes_);
@@ -281,6 +296,32 @@ void LossSharder::beside_each_other() {
     stream_.layer.flow.complete = false;
 }
 
+/// flash-attention's and Apex's xentropy (csrc/xentropy), Liger's cross_entropy: a pass finds each row's log-sum-exp,
+/// another leaves the gradient where the logits were. Tensor ranks agree as ever.
+void LossSharder::over_logits_as_they_are() {
+    const auto kernel = [&](std::vector<Work>& list, const char* name, PointwiseKind kind) {
+        list.push_back({name, stream_.pointwise(kind, tokens_, classes_)});
+    };
+    kernel(piece_.forward, "cross entropy", PointwiseKind::cross_entropy_maximum);
+    if (divided_) {
+        agree("loss maximum", {}, kernels::Reduction::maximum);
+        agree("loss target", {});
+        agree("loss sum", {});
+    }
+    kernel(piece_.backward, "cross entropy backward", PointwiseKind::cross_entropy_backward);
+    stream_.layer.flow.complete = false;
+}
+
+/// In place: 16-bit logits beside wide ones, then their 16-bit gradient; fp32 ones are overwritten where they stand.
+void LossSharder::account() {
+    const std::uint64_t logits = tokens_ * classes_;
+    piece_.saved_bytes = logits * (is(CrossEntropy::fused) ? stream_.bytes : 4);
+    if (is(CrossEntropy::torch))
+        piece_.working_bytes = logits * 8;
+    else if (is(CrossEntropy::in_place) && stream_.bytes == 2)
+        piece_.working_bytes = logits * 2;
+}
+
 void LossSharder::over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const {
     for (const char* name : names) list.push_back({name, Pointwise{PointwiseKind::scale, Dtype::fp32, 1, tokens_}});
 }
@@ -304,8 +345,10 @@ void shard_embedding(LayerStream& stream, const models::Embedding& op) { Embeddi
 void shard_loss(LayerStream& stream, const models::Loss& op) { LossSharder(stream, op).shard(); }
 
 bool keeps_logits(const LayerStream& stream, const models::Linear& op) {
-    return op.out == models::Dim::vocab && stream.bytes == 4 && stream.plan.training.cross_entropy_fusion &&
-           stream.plan.training.cross_entropy == CrossEntropy::in_place;
+    const Training& training = stream.plan.training;
+    if (op.out != models::Dim::vocab) return false;
+    return training.cross_entropy == CrossEntropy::fused ||
+           (stream.bytes == 4 && training.cross_entropy_fusion && training.cross_entropy == CrossEntropy::in_place);
 }
 
 }  // namespace orrery::strategies

@@ -32,6 +32,33 @@ TEST(DeepSpeed, ReadsBatchesPrecisionAndSharding) {
     EXPECT_EQ(at(read, "/model/hidden_size"), 4096);
 }
 
+/// runtime/engine.py, get_data_types: with ZeRO as what is trained, where nothing else is said.
+TEST(DeepSpeed, SumsGradientsInTheFormatThatIsTrained) {
+    const auto sums = [](const std::string& keys) {
+        return at(
+            imported("deepspeed", R"({"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true})" + keys + "}",
+                     on(8), gpt2),
+            "/training/grad_reduce_precision");
+    };
+    EXPECT_EQ(sums(""), nullptr) << "fp32, as scenarios have it";
+    EXPECT_EQ(sums(R"(, "zero_optimization": {"stage": 2})"), "bf16");
+    EXPECT_EQ(sums(R"(, "zero_optimization": {"stage": 3}, "data_types": {"grad_accum_dtype": "fp32"})"), "fp32");
+}
+
+/// Keys of a section that changes nothing are known by its name alone, but for those that are nearly one that does.
+TEST(DeepSpeed, NamesWhatIsNearlyAKeyThatMatters) {
+    const auto with = [](const std::string& key) {
+        return imported("deepspeed",
+                        R"({"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true},
+                            "zero_optimization": {"stage": 2, ")" +
+                            key + R"(": true}})",
+                        on(8), gpt2);
+    };
+    EXPECT_TRUE(says(with("reduce_scater"), Verdict::unknown, "reduce_scater"));
+    EXPECT_TRUE(says(with("zero_quantised_weights"), Verdict::unknown, "zero_quantised_weights"));
+    EXPECT_FALSE(says(with("round_robin_gradients"), Verdict::unknown, "round_robin_gradients"));
+}
+
 TEST(DeepSpeed, MultipliesAccumulatedMicroBatches) {
     const Imported read = imported(
         "deepspeed",
@@ -73,10 +100,10 @@ TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
 
 TEST(DeepSpeed, ReadsStatesInBf16Alone) {
     const auto with = [](const std::string& keys) {
-        return imported("deepspeed",
-                        R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true, )" +
-                            keys + "}}",
-                        on(8), gpt2);
+        return imported(
+            "deepspeed",
+            R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true, )" + keys + "}}",
+            on(8), gpt2);
     };
     const Imported pure = with(R"("bf16_master_weights_and_grads": true, "bf16_optimizer_states": true)");
     EXPECT_EQ(at(pure, "/training/master_weights"), false) << refusals(pure);

@@ -255,6 +255,20 @@ TEST(Megatron, ReadsLatentAttention) {
     EXPECT_EQ(at(read, "/model/head_dim"), 192);
     EXPECT_EQ(at(read, "/model/qk_rope_head_dim"), 64);
     EXPECT_EQ(at(read, "/model/v_head_dim"), 128);
+    const Imported normed = with(
+        "--multi-latent-attention --qk-layernorm --kv-lora-rank 512 --swiglu --disable-bias-linear "
+        "--position-embedding-type rope --normalization RMSNorm");
+    EXPECT_EQ(at(normed, "/model/qk_layernorm"), nullptr) << "of what is latent";
+    EXPECT_FALSE(says(normed, Verdict::refused, "qk_layernorm")) << refusals(normed);
+}
+
+/// One rate, and whether attention has none.
+TEST(Megatron, ReadsDropouts) {
+    const Imported alone = with("--hidden-dropout 0.1 --attention-dropout 0");
+    EXPECT_EQ(at(alone, "/training/dropout"), 0.1) << refusals(alone);
+    EXPECT_EQ(at(alone, "/model/hidden_dropout_alone"), true);
+    EXPECT_EQ(at(with("--hidden-dropout 0.1"), "/model/hidden_dropout_alone"), nullptr);
+    EXPECT_TRUE(says(with("--attention-dropout 0.2"), Verdict::not_modelled, "like that of hidden states"));
 }
 
 /// Each flag is of one activation, and says nothing of the other.

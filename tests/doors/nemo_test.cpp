@@ -53,6 +53,12 @@ TEST(NeMo, TakesAVocabularysSizeWhereItsTokenizerIsNotKnown) {
     EXPECT_TRUE(says(read(own), Verdict::refused, "the size of this tokenizer's vocabulary"));
 }
 
+TEST(NeMo, ReadsDropouts) {
+    const Imported alone = read(small + "  hidden_dropout: 0.1\n  attention_dropout: 0.0\n");
+    EXPECT_EQ(at(alone, "/training/dropout"), 0.1) << refusals(alone);
+    EXPECT_EQ(at(alone, "/model/hidden_dropout_alone"), true);
+}
+
 TEST(NeMo, ReadsFullSharding) {
     const Imported full = read(small + "  fsdp: true\n");
     EXPECT_EQ(at(full, "/strategy/sharding"), "zero3") << refusals(full);

@@ -59,7 +59,9 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
     EXPECT_EQ(at(read(fp8), "/training/precision"), "fp8");
     EXPECT_EQ(at(read(fp8), "/training/fp8_recipe"), "tensorwise");
     EXPECT_EQ(at(read(fp8), "/training/fp8_param_gather"), nullptr);
-    EXPECT_EQ(at(read(fp8 + "\n[float8]\nenable_fsdp_float8_all_gather = true\n"), "/training/fp8_param_gather"), true);
+    const std::string gathers = fp8 + "\n[float8]\nenable_fsdp_float8_all_gather = true\n";
+    EXPECT_EQ(at(read(gathers), "/training/fp8_param_gather"), true);
+    EXPECT_EQ(at(read(gathers + "recipe_name = \"rowwise\"\n"), "/training/fp8_param_gather"), nullptr);
 }
 
 /// Micro-batches of one, unless a size is given.
@@ -67,6 +69,22 @@ TEST(TorchTitan, CutsALocalBatchForItsPipeline) {
     const Imported piped = read(llama + "[parallelism]\npipeline_parallel_degree = 4\n");
     EXPECT_EQ(at(piped, "/training/micro_batch_size"), 1) << refusals(piped);
     EXPECT_EQ(at(piped, "/training/global_batch_size"), 2 * at(piped, "/strategy/data").get<int>());
+}
+
+/// train.py runs the schedule once for each step of accumulation.
+TEST(TorchTitan, NotesPipelinesThatFollowEachOther) {
+    const std::string piped = "[parallelism]\npipeline_parallel_degree = 4\ndata_parallel_shard_degree = 16\n";
+    const auto noted = [](const std::string& text) {
+        return says(read(text), Verdict::not_modelled, "not once for each step of accumulation");
+    };
+    EXPECT_FALSE(noted(llama + piped));
+    EXPECT_FALSE(noted(llama + "global_batch_size = 32\n" + piped));
+    EXPECT_TRUE(noted(llama + "global_batch_size = 64\n" + piped));
+    EXPECT_FALSE(noted(llama + "global_batch_size = 512\n")) << "no pipeline";
+}
+
+TEST(TorchTitan, NamesWhatIsNearlyAKeyThatMatters) {
+    EXPECT_TRUE(says(read(llama + "[activation_checkpoint]\nmod = \"full\"\n"), Verdict::unknown, "mod"));
 }
 
 TEST(TorchTitan, ReadsWhetherWeightsAreGivenBack) {

@@ -62,9 +62,11 @@ Replicas replicas(const Plan& plan, bool experts) {
     const Mesh mesh = plan.mesh();
     Replicas of;
     of.all = longer_than_one(mesh, {Axis::data, Axis::replica});
-    if (!experts) of.all = of.all | longer_than_one(mesh, {Axis::context_heads, Axis::context, Axis::expert});
-    if (experts && plan.strategy.expert == 1)
-        of.all = of.all | longer_than_one(mesh, {Axis::context_heads, Axis::context});
+    if (!experts) of.all = of.all | longer_than_one(mesh, {Axis::context_inner, Axis::context, Axis::expert});
+    const std::uint32_t whole = plan.strategy.expert_tensor == 1 ? plan.strategy.tensor : 1;
+    const std::uint32_t behind_tensor = plan.strategy.expert / whole;  // what is left of a group for context ranks
+    if (experts && behind_tensor < plan.strategy.context) of.all = of.all | longer_than_one(mesh, {Axis::context});
+    if (experts && behind_tensor <= 1) of.all = of.all | longer_than_one(mesh, {Axis::context_inner});
     if (plan.strategy.tensor_mode == strategies::TensorMode::two_and_half_d)
         of.all = of.all | longer_than_one(mesh, {Axis::tensor_depth});
     if (runs_both_ways(plan)) of.all = of.all | longer_than_one(mesh, {Axis::opposite});

@@ -76,6 +76,21 @@ TEST(Compare, SaysWhereAnotherPlanWasMeasured) {
     EXPECT_EQ(to_json(c)["differs"][0]["key"], "/training/seq_length");
 }
 
+/// A run's report says that it measured.
+TEST(Compare, RefusesTwoFilesInTheOtherOrder) {
+    const Json predicted = sample(1, 2, 1);
+    Json measured = predicted;
+    measured["measured"] = {{"steps", 20}};
+    EXPECT_EQ(compare(predicted, "p.json", measured, "m.json").joined, 3U);
+    try {
+        compare(measured, "m.json", predicted, "p.json");
+        ADD_FAILURE() << "was taken";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.file(), "m.json");
+        EXPECT_EQ(error.pointer(), "/measured");
+    }
+}
+
 TEST(Compare, LeavesOperationsOutWhereOneSideHasNone) {
     Json predicted = sample(1, 2, 1);
     predicted.erase("operations");

@@ -6,6 +6,8 @@
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
 #include "strategies/layer_blocks.hpp"
+#include "strategies/memory.hpp"
+#include "strategies/narrow_weights.hpp"
 #include "strategies/reruns.hpp"
 #include "strategies/stage.hpp"
 #include "strategies/trained_parameters.hpp"
@@ -257,6 +259,39 @@ TEST(Adapters, AFrozenEmbeddingHasNoBucket) {
             EXPECT_TRUE(collective == nullptr || collective->bytes > 0) << step.names[op.label.name];
         }
     }
+}
+
+/// QLoRA: 4.127 bits a parameter of the base's products, which are brought back before each.
+TEST(Adapters, ABaseInFourBitsIsBroughtBackBeforeEachProduct) {
+    Plan plan = plan_of(4);
+    plan.training.precision.compute = kernels::Dtype::bf16;
+    const ShardedLayer whole = block(plan);
+    const auto weights = [](const Plan& of) {
+        return memory(build(of), 0).at_peak[static_cast<std::size_t>(Keep::weight)];
+    };
+    const std::uint64_t in_16_bits = weights(plan);
+    plan.training.base_weights = BaseWeights::nf4;
+    validate(plan);
+    const ShardedLayer quantized = block(plan);
+    std::uint64_t elements = 0, brought = 0;
+    for (std::size_t i = 0; i < whole.pieces.size(); ++i) {
+        const Piece &before = whole.pieces[i], &after = quantized.pieces[i];
+        EXPECT_EQ(after.frozen_parameters, before.frozen_parameters);
+        elements += after.quantized_parameters;
+        if (after.quantized_parameters == 0) continue;
+        EXPECT_EQ(after.forward.size(), before.forward.size() + 1) << after.name;
+        EXPECT_EQ(after.backward.size(), before.backward.size() + 1) << after.name;
+        EXPECT_EQ(after.working_bytes, before.working_bytes + 2 * after.quantized_parameters);
+        brought += static_cast<std::uint64_t>(kernels::bytes(std::get<kernels::Kernel>(after.forward.front().what)));
+    }
+    EXPECT_EQ(elements, plan.model.hidden * (64 + 2 * 32 + 64 + 3 * 192)) << "queries, keys, values, projection, MLP";
+    EXPECT_EQ(brought, elements * 5 / 2);
+    EXPECT_EQ(products(whole.pieces, &Piece::forward), products(quantized.pieces, &Piece::forward));
+    EXPECT_EQ(in_16_bits - weights(plan), 4 * (2 * elements - nf4_bytes(elements))) << "of four layers";
+    EXPECT_NEAR(8.0 * static_cast<double>(nf4_bytes(1 << 20)) / (1 << 20), 4.127, 0.001);
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    plan.training.lora_rank = 0;
+    EXPECT_EQ(refused_at(plan), "/training/base_weights");
 }
 
 }  // namespace

@@ -28,6 +28,15 @@ Plan plan_of(std::uint32_t context, ContextExchange exchange = p2p) {
     return plan;
 }
 
+std::string refusal(const Plan& plan) {
+    try {
+        validate(plan);
+        return {};
+    } catch (const Error& error) {
+        return std::string(error.pointer()) + ": " + error.message() + "; " + error.hint();
+    }
+}
+
 struct Layer {
     explicit Layer(const Plan& plan) {
         Intern intern(step);
@@ -118,6 +127,28 @@ TEST(Context, UlyssesExchangesHeads) {
     EXPECT_EQ(layer.moved(layer.blocks.backward), layer.moved(layer.blocks.forward));
 }
 
+/// DeepSpeed's ulysses_sp.py: of two heads of keys and values four ranks take a copy each, and attention is of one.
+TEST(Context, UlyssesCopiesHeadsOfKeysForRanksThatHaveNone) {
+    Plan plan = plan_of(4, a2a);
+    plan.model.kv_heads = 2;
+    validate(plan);
+    const Layer layer(plan);
+    const std::uint64_t rows = plan.rank_tokens() * plan.model.head_dim * 2;
+    using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
+    const Moved moved{{CollectiveKind::all_to_all, {4, rows * (2 * plan.model.heads + 2 * 4)}}};
+    EXPECT_EQ(layer.moved(layer.blocks.forward), moved);
+    EXPECT_EQ(layer.moved(layer.blocks.backward), moved);
+    for (const Op& op : layer.step.blocks[layer.blocks.forward].ops)
+        if (const auto* compute = std::get_if<Compute>(&op.what))
+            if (const auto* core = std::get_if<kernels::Attention>(&layer.step.kernels[compute->kernel])) {
+                EXPECT_EQ(core->heads, plan.model.heads / 4);
+                EXPECT_EQ(core->kv_heads, 1U);
+            }
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    plan.training.software = hardware::Software::transformer_engine;
+    EXPECT_NE(refusal(plan).find("/strategy/cp_comm_type: a2a divides"), std::string::npos);
+}
+
 /// Fang and Zhao 2024, section 3: what pairs exchange is Ulysses' volume, and their two groups pass half of the keys
 /// and values that a ring of four would, once in the forward: those of two ranks' tokens, of half of the heads.
 TEST(Context, GroupsThatExchangeHeadsFormARing) {
@@ -137,7 +168,7 @@ TEST(Context, GroupsThatExchangeHeadsFormARing) {
     const std::uint64_t all = row * (2 * plan.model.heads + 2 * plan.model.kv_heads);
     const std::uint64_t keys = row * 2 * plan.model.kv_heads;
     for (const std::uint32_t block : {layer.blocks.forward, layer.blocks.backward}) {
-        EXPECT_EQ(moved(block, CollectiveKind::all_to_all, {Axis::context_heads}), std::pair(4, all));
+        EXPECT_EQ(moved(block, CollectiveKind::all_to_all, {Axis::context_inner}), std::pair(4, all));
         const bool back = block == layer.blocks.backward;
         EXPECT_EQ(moved(block, CollectiveKind::send_recv, {Axis::context}),
                   std::pair(back ? 2 : 1, (back ? 2 : 1) * keys));
@@ -167,14 +198,6 @@ TEST(Context, ProgramsAreSoundUnderEverySetting) {
 }
 
 TEST(Context, RefusalsNameAKeyAndARemedy) {
-    const auto refusal = [](Plan plan) {
-        try {
-            validate(plan);
-            return std::string();
-        } catch (const Error& error) {
-            return std::string(error.pointer()) + ": " + error.message() + "; " + error.hint();
-        }
-    };
     EXPECT_NE(refusal(plan_of(3)).find("/strategy/context: 3 ranks take two parts"), std::string::npos);
     Plan unfused = plan_of(2);
     unfused.training.fused_attention = false;

@@ -81,6 +81,37 @@ TEST(ZeroBubble, TakesNoMoreMemoryThanOneForwardOneBackward) {
     }
 }
 
+/// What modules that run again bring back before the input's gradient stays for the weights': nothing is kept of it
+/// before. Work is that of one backward.
+TEST(ZeroBubble, ModulesRunAgainBeforeTheFirstOfTwoGradients) {
+    for (const char* names : {"layernorm", "mlp", "core_attn,layernorm,mlp"}) {
+        Plan plan = zero_bubble(2, 4);
+        plan.strategy.recompute = Recompute::selective;
+        plan.strategy.recompute_modules = names;
+        validate(plan);
+        const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan);
+        StepProgram step;
+        Intern intern(step);
+        const LayerBlocks all = add_blocks(step, intern, layer, Recompute::none, Backwards::split),
+                          one = add_blocks(step, intern, layer, plan.strategy.again()),
+                          two = add_blocks(step, intern, layer, plan.strategy.again(), Backwards::split);
+        EXPECT_EQ(one.saved_bytes, two.saved_bytes) << names;
+        EXPECT_LT(two.weight_saved_bytes, all.weight_saved_bytes) << names;
+        EXPECT_EQ(two.weight_saved_bytes + two.left_for_weights, all.weight_saved_bytes + all.left_for_weights);
+        auto sum = works(step, step.blocks[two.input_gradient]);
+        for (const auto& [name, count] : works(step, step.blocks[two.weight_gradient])) sum[name] += count;
+        EXPECT_EQ(sum, works(step, step.blocks[one.backward])) << names;
+        const StepProgram again = build(plan);
+        EXPECT_EQ(verify(again), std::vector<std::string>{});
+        plan.strategy.recompute = Recompute::none;
+        plan.strategy.recompute_modules.clear();
+        const auto held = [](const StepProgram& of) {
+            return memory(of, 0).at_peak[static_cast<std::size_t>(Keep::activation)];
+        };
+        EXPECT_LT(held(again), held(build(plan))) << names;
+    }
+}
+
 TEST(ZeroBubble, MemoryIsGivenBackPartByPart) {
     const Plan plan = zero_bubble(1, 4);
     const StepProgram step = build(plan);
