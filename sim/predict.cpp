@@ -231,8 +231,8 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
     append(d.warnings, allocator_doubts(memory));
-    append(d.warnings, expert_doubts(scenario));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
+    append(d.warnings, expert_doubts(scenario));
     append(d.warnings, doubts(made, origin.profile));
     append(d.warnings, idle_kinds(kinds, seconds));
     std::vector<Breakdown> stages = of_stages(ran, of_classes);

@@ -54,7 +54,7 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     if (factors) builder.buffer(low_rank_bytes(plan, stage), Keep::optimizer);
     if (factors || changes_gradients(plan) || applies_in_groups(plan) || plan.compresses() ||
         !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) || plan.offloads_weights() ||
-        plan.uses_drives() || optimizer_casts(plan))
+        plan.uses_drives() || optimizer_casts(plan) || plan.training.base_weights != BaseWeights::as_trained)
         builder.price_only();
 }
 
