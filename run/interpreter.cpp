@@ -1,6 +1,7 @@
 #include "run/interpreter.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -29,6 +30,18 @@ std::uint64_t real_classes(const Place& place) {
     return vocab > before ? std::min(columns, vocab - before) : 0;
 }
 
+/// What a backward runs again and so need not find: tensors that it first touches by writing them so.
+std::vector<ValueId> formed_again(const Program& block, const std::vector<std::vector<Touched>>& touched) {
+    std::set<ValueId> known;
+    std::vector<ValueId> formed;
+    for (std::size_t i = 0; i < block.ops.size(); ++i)
+        for (const Touched& each : touched[i])
+            if (known.insert(each.view.value).second && !each.reads && each.writes &&
+                block.ops[i].label.phase == Phase::recompute)
+                formed.push_back(each.view.value);
+    return formed;
+}
+
 }  // namespace
 
 Interpreter::Interpreter(const StepProgram& step, Bind& bind, const StageModel& model)
@@ -54,6 +67,7 @@ void Interpreter::find_needs(const std::vector<std::uint32_t>& blocks) {
             needs.touched.push_back(touched(step_, block.ops[i], block.details[i]));
             for (const Touched& each : needs.touched.back()) needs.last[each.view.value] = i;
         }
+        for (const ValueId id : formed_again(block, needs.touched)) later[id] = false;
         for (const ValueId id : carried(step_, block)) later[id] = true;
     }
     find_ends(blocks);

@@ -238,6 +238,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.broadcast_data = is_early_megatron(software);
     training.kernel_fusion = kernel_fusion_of(row, software);
     training.cross_entropy_fusion = fuses_loss(row, software);
+    training.cross_entropy = cross_entropy_of(row);
     training.fp32_residual_connection = training.fp32_activation_function =
         widens_activations(row, software) && kernels::size_of(training.precision.compute) == 2;
     map_adapters(training, row);

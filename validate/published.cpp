@@ -164,7 +164,7 @@ constexpr std::array table{
     FieldRule{"training", "num_layers_at_end_in_bf16", "in NVFP4 as Megatron-Bridge's recipe (recipes.cpp)"},
     FieldRule{"training", "broadcast_data", of_software},
     FieldRule{"training", "cross_entropy_loss_fusion", of_software},
-    FieldRule{"training", "cross_entropy", never},
+    FieldRule{"training", "cross_entropy", of_software},
     FieldRule{"training", "loss_chunks", never},
     FieldRule{"training", "base_weights", never},
     FieldRule{"training", "cuda_graph", of_words},

@@ -129,6 +129,11 @@ hardware::AttentionKernel attention_kernel_of(const Row& row, Software software)
     return contains(framework_words(row), "llm-foundry") ? AttentionKernel::flash_triton : AttentionKernel::newest;
 }
 
+strategies::CrossEntropy cross_entropy_of(const Row& row) {
+    using strategies::CrossEntropy;
+    return contains(framework_words(row), "llm-foundry") ? CrossEntropy::fused : CrossEntropy::in_place;
+}
+
 /// nanotron's is Triton's, InternEvo's apex's, PyTorch's own one kernel since 2.8, which torchtitan calls; others on
 /// PyTorch write it as Llama's code does. What is not PyTorch fuses it unless the row says otherwise.
 bool fuses_rms_norm(const Row& row, Software software) {

@@ -48,6 +48,10 @@ bool fuses_attention(const Row& row);
 /// Whose fused attention it runs.
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software);
 
+/// Where its loss over words leaves what it works out: LLM Foundry's MPT takes flash-attention's kernels unless told
+/// otherwise (modeling_mpt.py, loss_fn: fused_crossentropy).
+strategies::CrossEntropy cross_entropy_of(const Row& row);
+
 /// Whether its RMSNorm is one kernel.
 bool fuses_rms_norm(const Row& row, Software software);
 

@@ -31,6 +31,12 @@ const Case module_cases[]{
          again(p, "core_attn,layernorm,mlp");
          p.strategy.tensor = p.strategy.pipeline = 2;
      }},
+    {"Pipeline2ZeroBubble",
+     [](Plan& p) {
+         again(p, "core_attn,layernorm,mlp");
+         p.strategy.pipeline = 2;
+         p.strategy.schedule = strategies::ScheduleKind::zb_h1;
+     }},
     {"Data2Zero3",
      [](Plan& p) {
          again(p, "layernorm,mlp");
