@@ -222,18 +222,17 @@ Advice advise_time(const Plan& plan, const Known& known, Site& site, const Foldi
 }  // namespace
 
 std::vector<std::string> advise(const scenarios::Scenario& scenario, Site& site, const Folding& folding,
-                                const MemoryUse& memory, const MemoryLimits& limits,
-                                const std::vector<Breakdown>& stages, double step_time_s) {
+                                const Step& step, const MemoryLimits& limits) {
     // Other plans are simulated as planned and by themselves: no comparison.
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return {};
     const bool measured_fused = std::ranges::all_of(site.cluster.groups(), [&](const topology::NodeGroup& group) {
         return !site.profiles.of(group.gpu).profile().attention.empty();
     });
-    const bool waits =
-        std::ranges::any_of(stages, [&](const Breakdown& stage) { return stage.launch > worth_saying * step_time_s; });
+    const bool waits = std::ranges::any_of(
+        step.stages, [&](const Breakdown& stage) { return stage.launch > worth_saying * step.step_time_s; });
     const Known known{measured_fused, waits};
-    return memory.fits ? advise_time(scenario.plan, known, site, folding, memory, limits, step_time_s)
-                       : advise_memory(scenario.plan, known, memory, limits);
+    return step.fits ? advise_time(scenario.plan, known, site, folding, step, limits, step.step_time_s)
+                     : advise_memory(scenario.plan, known, step, limits);
 }
 
 }  // namespace orrery::sim

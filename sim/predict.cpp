@@ -315,7 +315,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     std::vector<std::string> better;
     if (options.advice) {
         most = bottleneck(scenario, d.step.stages, seconds, d.planned_step_time_s);
-        better = advise(scenario, *site, *d.folding, d.step, d.memory_limits, d.step.stages, seconds);
+        better = advise(scenario, *site, *d.folding, d.step, d.memory_limits);
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),

@@ -241,8 +241,7 @@ void read_zero_plus_plus(const Givens& given, Draft& draft) {
 /// communication_data_type): with ZeRO that which is trained in, where the file does not say another.
 void read_sums(const Givens& given, Draft& draft) {
     constexpr const char* key = "/training/grad_reduce_precision";
-    if (const Given* const said = given.find("data_types.grad_accum_dtype"); said != nullptr && !said->value.is_null())
-        return set_key(key, *said, draft);
+    if (const Given* const said = given.find("data_types.grad_accum_dtype")) return set_key(key, *said, draft);
     const auto *const sharding = draft.find("/strategy/sharding"), *const precision = draft.find("/training/precision");
     if (sharding != nullptr && *sharding != "none" && precision != nullptr)
         draft.set_default(key, *precision, draft.whole_file());

@@ -237,7 +237,7 @@ void note_pipelines_of_step(const Givens& given, const Given* local, Draft& draf
     const Given* const copies = degree(given, "data_parallel_replicate_degree");
     const std::uint64_t data = number(shards).value_or(1) * number(copies).value_or(1);  // or more
     if (number(whole).value_or(0) <= number(local).value_or(1) * data && number(steps).value_or(1) <= 1) return;
-    note(steps != nullptr && number(steps) > 1 ? *steps : *whole,
+    note(number(steps) > 1 ? *steps : *whole,
          "the schedule runs once over all micro-batches of a step, not once for each step of accumulation, whose "
          "pipelines fill and drain one after the other",
          draft);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/schedule/schedule.hpp"
 
@@ -39,15 +40,6 @@ std::vector<std::uint32_t> adapted(const Piece& piece, const Plan& plan, std::ui
     const std::uint32_t of_queries = columns - 2 * of_keys;
     if (values_alone) return {of_queries, of_keys};
     return {of_queries, of_keys, of_keys};
-}
-
-/// The product itself, among casts and collectives.
-Works::iterator product(Works& works, bool backward) {
-    return std::ranges::find_if(works, [&](const Work& work) {
-        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
-        const auto* gemm = kernel == nullptr ? nullptr : std::get_if<Gemm>(kernel);
-        return gemm != nullptr && (gemm->pass == GemmPass::data_gradient) == backward;
-    });
 }
 
 /// Nobody takes the gradient of what it works on.
@@ -123,13 +115,13 @@ struct AdapterWorks {
 void add_adapters(Piece& piece, const Plan& plan, std::uint64_t input_bytes) {
     const kernels::Dtype dtype = activation_dtype(plan);
     const std::uint64_t rank = plan.training.lora_rank;
-    const auto forward = product(piece.forward, false);
+    const auto forward = product_in(piece.forward, false);
     const Gemm base = std::get<Gemm>(std::get<kernels::Kernel>(forward->what));
     const std::vector<std::uint32_t> parts = adapted(piece, plan, base.n);
     AdapterWorks works;
     for (const std::uint32_t columns : parts) works.add(dtype, base, columns, plan.training.lora_rank);
     piece.forward.insert(forward + 1, works.forward.begin(), works.forward.end());
-    piece.backward.insert(product(piece.backward, true) + 1, works.backward.begin(), works.backward.end());
+    piece.backward.insert(product_in(piece.backward, true) + 1, works.backward.begin(), works.backward.end());
     const std::uint64_t outputs = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
     const std::uint64_t inputs = std::uint64_t{base.k} * parts.size();
     const std::uint64_t inner = std::uint64_t{base.m} * rank * parts.size() * kernels::size_of(dtype);

@@ -50,10 +50,7 @@ private:
 
 }  // namespace
 
-void cut_loss(const Plan& plan, Piece& product, Piece& loss) {
-    const std::uint32_t parts = plan.training.loss_chunks;
-    const std::uint64_t tokens =
-        plan.rank_tokens(plan.model.decoder_layers > 0 ? models::Sequence::decoded : models::Sequence::only);
+void cut_loss(std::uint64_t tokens, std::uint32_t parts, Piece& product, Piece& loss) {
     const Cut cut(tokens, parts);
     for (auto* list : {&product.forward, &product.backward}) cut.apply(*list, false);
     for (auto* list : {&loss.forward, &loss.backward}) cut.apply(*list, true);

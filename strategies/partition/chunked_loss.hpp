@@ -5,12 +5,12 @@
 
 namespace orrery::strategies {
 
-/// Cuts what a product over the vocabulary and the loss behind it do into training.loss_chunks parts of their tokens,
-/// each of which goes forward and backward at once: logits of one part are there at a time, and of all of them their
+/// Cuts what a product over the vocabulary and the loss behind it do with a rank's tokens into so many parts, each of
+/// which goes forward and backward at once: logits of one part are there at a time, and of all of them their
 /// input's gradient is kept, as large as the input. Liger's FusedLinearCrossEntropy (Hsu et al. 2024,
 /// arXiv:2410.10989, section 3.2), TorchTitan's ChunkedCELoss, xtuner's chunked losses. A part's gradients are formed
 /// where the whole loss has them, in the backward: behind the last stage's forward, which is where it begins.
 /// Collectives of the product move all tokens at once, those of the loss a part's numbers.
-void cut_loss(const Plan& plan, Piece& product, Piece& loss);
+void cut_loss(std::uint64_t tokens, std::uint32_t parts, Piece& product, Piece& loss);
 
 }  // namespace orrery::strategies

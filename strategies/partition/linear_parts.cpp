@@ -1,5 +1,7 @@
 #include "strategies/partition/linear_parts.hpp"
 
+#include <algorithm>
+
 namespace orrery::strategies {
 
 using models::Dim;
@@ -25,6 +27,14 @@ std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& pl
     if (op.out == Dim::ffn && spec.gated) return {op.out_features / 2, op.out_features / 2};
     if (op.out == Dim::vocab) return {plan.padded_vocab()};
     return {op.out_features};
+}
+
+std::vector<Work>::iterator product_in(std::vector<Work>& works, bool backward) {
+    return std::ranges::find_if(works, [&](const Work& work) {
+        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+        const auto* gemm = kernel == nullptr ? nullptr : std::get_if<kernels::Gemm>(kernel);
+        return gemm != nullptr && (gemm->pass == kernels::GemmPass::data_gradient) == backward;
+    });
 }
 
 bool casts_before_gather(const Training& training) {

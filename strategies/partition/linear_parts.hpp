@@ -1,4 +1,4 @@
-// The parts of a linear layer's outputs, such as queries, keys and values.
+// The parts of a linear layer's outputs, such as queries, keys and values, and its product among its works.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,10 @@ bool makes_keys(const models::Linear& op);
 
 /// Their sizes, over all tensor ranks.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan);
+
+/// A linear layer's product itself, among casts and collectives; backward: that of its input's gradient. The end where
+/// there is none.
+std::vector<Work>::iterator product_in(std::vector<Work>& works, bool backward);
 
 /// Whether tensor ranks divide a width of that name.
 constexpr bool split_by_tensor(models::Dim dim) {

@@ -153,9 +153,8 @@ public:
             over_wide_logits();
         stream_.value = no_value;
         account();
-        Piece& product = stream_.layer.pieces.back();
-        if (stream_.plan.training.loss_chunks > 1) {
-            cut_loss(stream_.plan, product, piece_);
+        if (const std::uint32_t parts = stream_.plan.training.loss_chunks; parts > 1) {
+            cut_loss(tokens_, parts, stream_.layer.pieces.back(), piece_);
             stream_.layer.flow.complete = false;
         }
         stream_.layer.pieces.push_back(std::move(piece_));
