@@ -69,7 +69,7 @@ Executed executed_here_or_elsewhere(const RunScenarioOptions& options, const sce
         throw Error(options.measured, "", elsewhere.measured.alone ? "is of one rank alone" : "is of all ranks",
                     elsewhere.measured.alone ? "add --only-rank and --elide-communication as for its --plan"
                                              : "leave out --only-rank and --elide-communication");
-    run::require_plan(elsewhere.measured, run::plan_text(scenario.plan), options.measured);
+    run::require_plan(elsewhere.measured, run::plan_text(scenario.plan), scenario.seed, options.measured);
     return elsewhere;
 }
 

@@ -27,8 +27,8 @@ struct SearchOptions {
 };
 
 constexpr const char* search_footer =
-    R"(Every legal plan is enumerated, dropped when its least memory is more than a GPU has or its least time more than
-the best plans take, and simulated else: the answer is then proven for all of them.
+    R"(Every legal plan along the axes that the answer names is enumerated, dropped when its least memory is more than a
+GPU has or its least time more than the best plans take, and simulated else: the answer is then proven for all of them.
 --fix and --vary hold an axis of plans to some values; any other key of the scenario makes clusters or trainings that
 are searched beside each other.
 Examples:

@@ -67,8 +67,9 @@ void check(const Costs& costs) {
                     "state it, or leave years_of_use, network_share, hosting_share_per_year and price_per_kwh out");
 }
 
-double gpus_with_spares(double gpus, std::uint32_t nodes, std::uint32_t spare_nodes) {
-    return spare_nodes == Failures::as_needed ? gpus : gpus * (1 + static_cast<double>(spare_nodes) / nodes);
+double held_gpus(double gpus, std::uint32_t nodes, std::uint32_t spare_nodes, double idle_gpus) {
+    const double spare = spare_nodes == Failures::as_needed ? 0 : gpus * spare_nodes / nodes;
+    return gpus + std::max(spare, idle_gpus);
 }
 
 Bill bill(const Costs& costs, const hardware::Power& watts, double gpus, double seconds) {

@@ -45,8 +45,9 @@ struct Bill {
     Range co2_tonnes;
     std::optional<Range> money;  ///< where prices are stated
 };
-/// Of a job's nodes, and spare ones where they are stated (Failures::as_needed: 0).
-double gpus_with_spares(double gpus, std::uint32_t nodes, std::uint32_t spare_nodes);
+/// GPUs that are paid while a job runs on `gpus` of them, of so many nodes: its spare nodes' too where they are stated
+/// (Failures::as_needed: none), or those of its cluster that it leaves idle, which are its first spares.
+double held_gpus(double gpus, std::uint32_t nodes, std::uint32_t spare_nodes, double idle_gpus);
 
 /// gpus: that are held, spares too, for so many seconds. Throws Error (pointer below "/costs") where energy has a price
 /// and what a GPU draws is not known.

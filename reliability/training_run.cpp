@@ -118,8 +118,8 @@ void set_interval(const Checkpoint& how, TrainingRun& run) {
                 "", "/checkpoint/interval",
                 fmt::format("{} between checkpoints, but writing one takes {}", format_seconds(run.paced_interval()),
                             format_seconds(std::max(run.write, run.shared_write / run.shared_every))),
-                fmt::format("at least {}; or state faster storage, or a larger shared_every",
-                            format_seconds(std::ceil(least * beside))));
+                fmt::format("at least {:.0f} s; or state faster storage, or a larger shared_every",
+                            std::ceil(least * beside)));
         return;
     }
     const double best =

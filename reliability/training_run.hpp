@@ -16,6 +16,7 @@ struct Job {
     double steps = 0;                    ///< of the whole training
     std::uint32_t nodes = 0;             ///< on which ranks run
     std::uint32_t gpus = 0;              ///< ranks
+    std::uint32_t idle_gpus = 0;         ///< of a cluster that is said to have so many nodes, those without a rank
     std::uint32_t replicas = 1;          ///< data-parallel ones
     std::uint32_t per_node = 1;          ///< replicas that a lost node takes with it at most
     std::uint32_t micro_batches = 0;     ///< of a step on each replica; 0: work divides as one likes

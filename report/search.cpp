@@ -8,6 +8,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "planning/search/space.hpp"
 #include "report/planned.hpp"
 #include "report/records.hpp"
 #include "report/search_clusters.hpp"
@@ -78,6 +79,21 @@ std::string own_line(const SearchReport& report) {
                : "");
 }
 
+/// What the answer is proven, or not, among: the keys that vary, those of which others are to be asked for, those that
+/// are held, and that all else is the scenario's.
+std::string space_text(const SearchQuestion& question) {
+    std::vector<std::string> varied, single, held;
+    for (const planning::Row& row : planning::rows()) {
+        if (std::ranges::any_of(question.given, [&](const auto& given) { return given.first == row.key; })) continue;
+        (row.one_value ? single : varied).emplace_back(row.key.substr(row.key.find('.') + 1));
+    }
+    for (const auto& [key, values] : question.given) held.push_back(fmt::format("{}={}", key, join(values, ",")));
+    std::string text = fmt::format("varied: {}\n", join(varied));
+    if (!single.empty()) text += fmt::format("one value each, others by --vary: {}\n", join(single));
+    if (!held.empty()) text += fmt::format("held: {}\n", join(held));
+    return text + "other keys of single plans as if absent, all else as the scenario says\n\n";
+}
+
 }  // namespace
 
 std::string search_text(const SearchReport& report, Style style) {
@@ -86,11 +102,11 @@ std::string search_text(const SearchReport& report, Style style) {
     std::string text =
         fmt::format("{}: plans with the least {}\n\n{}\n", paint(style, Ink::bold, report.question->sites.name()),
                     objective.what, counts(report));
-    text += result.proven ? "proven: no other plan of this space is better\n\n"
-                          : fmt::format("{}: {}\n\n", paint(style, Ink::warning, "not proven"),
+    text += result.proven ? "proven: no other plan of this space is better\n"
+                          : fmt::format("{}: {}\n", paint(style, Ink::warning, "not proven"),
                                         result.limited ? "too many plans for the limit of simulations (--most)"
                                                        : "a simulated plan takes less than its bound");
-    text += table_of(*report.question, result.best, style);
+    text += space_text(*report.question) + table_of(*report.question, result.best, style);
     if (result.front.size() > 1)
         text += "\nfaster or with more memory left than any other that was simulated\n" +
                 table_of(*report.question, result.front, style);

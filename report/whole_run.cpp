@@ -74,7 +74,7 @@ std::string range_text(const reliability::Range& range, std::string_view unit) {
 }
 
 Bill whole_run_bill(const sim::Step& p, const Forecast& all, const reliability::Costs& costs) {
-    const double gpus = reliability::gpus_with_spares(p.gpus, all.run.nodes, all.run.spare_nodes);
+    const double gpus = reliability::held_gpus(p.gpus, all.run.nodes, all.run.spare_nodes, all.job.idle_gpus);
     return reliability::bill(costs, sim::mean_power(p), gpus, all.seconds());
 }
 

@@ -116,6 +116,7 @@ private:
         result_.warmup = plan_.settings.warmup;
         result_.alone = plan_.settings.only_rank.has_value();
         result_.plan = plan_text(plan_.plan);
+        result_.seed = plan_.settings.seed;
         for (std::uint32_t i = 0; i < plan_.settings.steps; i += program_.steps) {
             if (hooks_.progress != nullptr) hooks_.progress->record().step = i;
             StepResult step = executor_.step();

@@ -128,6 +128,7 @@ std::string to_json(const MeasuredRun& run) {
         {"run_version", version}, {"warmup", run.warmup}, {"nodes", run.nodes}, {"communication", run.communication},
         {"alone", run.alone},     {"steps", steps},       {"ranks", ranks}};
     if (!run.plan.empty()) document["plan"] = Json::parse(run.plan);
+    if (run.seed) document["seed"] = *run.seed;
     return document.dump();
 }
 
@@ -139,7 +140,7 @@ MeasuredRun load_measured(const fs::path& file) {
     const documents::Value in(document, file.string(), remedy);
     if (in.at("run_version").count() != version)
         in.at("run_version").fail("is another version", "orrery and orrery-device must be of the same build");
-    in.only({"run_version", "warmup", "nodes", "communication", "alone", "steps", "ranks", "plan"});
+    in.only({"run_version", "warmup", "nodes", "communication", "alone", "steps", "ranks", "plan", "seed"});
     MeasuredRun run;
     run.warmup = in.at("warmup").count32();
     run.nodes = in.at("nodes").count32();
@@ -152,10 +153,15 @@ MeasuredRun load_measured(const fs::path& file) {
     for (const documents::Value& rank : in.at("ranks").list()) run.ranks.push_back(rank_of(rank));
     if (run.ranks.empty()) in.at("ranks").fail("is empty");
     if (in.has("plan")) run.plan = in.at("plan").json().dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (in.has("seed")) run.seed = in.at("seed").count();
     return run;
 }
 
-void require_plan(const MeasuredRun& run, const std::string& plan, const fs::path& file) {
+void require_plan(const MeasuredRun& run, const std::string& plan, std::uint64_t seed, const fs::path& file) {
+    constexpr const char* same = "give the scenario, with every --set, that its --plan was written of";
+    if (run.seed && *run.seed != seed)
+        throw Error(file.string(), "/seed", fmt::format("{} in the run, and {} in this scenario", *run.seed, seed),
+                    same);
     if (run.plan.empty()) return;
     const Json ran = Json::parse(run.plan).flatten(), asked = Json::parse(plan).flatten();
     const auto differs = [&](const Json& one, const Json& other) -> std::optional<std::string> {
@@ -170,8 +176,7 @@ void require_plan(const MeasuredRun& run, const std::string& plan, const fs::pat
         return of.contains(*pointer) ? documents::shown(of[*pointer]) : std::string("not there");
     };
     throw Error(file.string(), "/plan" + documents::printable(*pointer),
-                fmt::format("{} in the plan that ran, and {} in this scenario", in(ran), in(asked)),
-                "give the scenario, with every --set, that its --plan was written of");
+                fmt::format("{} in the plan that ran, and {} in this scenario", in(ran), in(asked)), same);
 }
 
 }  // namespace orrery::run

@@ -47,6 +47,7 @@ struct MeasuredRun {
     bool alone = false;  ///< one rank of the plan, without communication
     std::vector<MeasuredRank> ranks;
     std::string plan = {};  ///< that ran, as plan_text() has it; empty in files of before it was written
+    std::optional<std::uint64_t> seed = std::nullopt;  ///< of parameters and tokens; none likewise
 
     /// Median and half the range between the quartiles over the steps behind the warm-up.
     [[nodiscard]] double step_seconds() const;
@@ -66,7 +67,8 @@ void save(const MeasuredRun& run, const std::filesystem::path& file);
 MeasuredRun load_measured(const std::filesystem::path& file);
 
 /// plan: as plan_text() has it. Throws Error that names the first key in which the run that was read from `file` was of
-/// another plan; nothing is known of a run that says none.
-void require_plan(const MeasuredRun& run, const std::string& plan, const std::filesystem::path& file);
+/// another plan, or its seed; nothing is known of a run that says none.
+void require_plan(const MeasuredRun& run, const std::string& plan, std::uint64_t seed,
+                  const std::filesystem::path& file);
 
 }  // namespace orrery::run

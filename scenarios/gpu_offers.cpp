@@ -73,8 +73,8 @@ void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, 
         refuse_on_chip(said, key, otherwise, gpu, section);
     };
     refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
-    refuse(training.attention_kernel != strategies::Training{}.attention_kernel, "attention_kernel",
-           "has none of the generations of FlashAttention for CUDA");
+    refuse(section.has("attention_kernel") && training.attention_kernel != hardware::AttentionKernel::newest,
+           "attention_kernel", "has none of the generations of FlashAttention for CUDA");
 }
 
 }  // namespace

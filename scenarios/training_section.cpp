@@ -1,5 +1,6 @@
 #include "scenarios/training_section.hpp"
 
+#include "strategies/optimizers.hpp"
 #include "strategies/plan_fields.hpp"
 
 namespace orrery::scenarios {
@@ -25,6 +26,14 @@ bool usual_permute_fusion(hardware::Software software) {
     return software == hardware::Software::transformer_engine || software == hardware::Software::orrery;
 }
 
+/// PyTorch's scaled_dot_product_attention and what its users install beside it (flash-attn) are FlashAttention-2;
+/// FlashAttention-3 and cuDNN's are to be asked for. Megatron-LM's layers are Transformer Engine's by default, which
+/// takes the newest that there is.
+hardware::AttentionKernel usual_attention(std::string_view software) {
+    using hardware::AttentionKernel;
+    return software == "pytorch" || software == "deepspeed" ? AttentionKernel::flash_2 : AttentionKernel::newest;
+}
+
 }  // namespace
 
 strategies::Training read_training(const documents::Reader& reader, const models::ModelSpec& model) {
@@ -33,7 +42,9 @@ strategies::Training read_training(const documents::Reader& reader, const models
     training.fused_attention = model.family != models::Family::transfo_xl;
     documents::read_fields(reader, strategies::training_fields(), training);
     if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
+    if (!reader.has("fused_optimizer")) training.fused_optimizer = strategies::updates_many_at_once(training.optimizer);
     if (!reader.has("software")) training.software = usual_software(training.precision.compute);
+    if (!reader.has("attention_kernel")) training.attention_kernel = usual_attention(reader.choice("software", ""));
     if (!reader.has("moe_permute_fusion")) training.permute_fusion = usual_permute_fusion(training.software);
     return training;
 }

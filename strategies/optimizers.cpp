@@ -91,6 +91,10 @@ static_assert(in_order(), "the table has a row for each Optimizer, in their orde
 
 const OptimizerRow& row_of(Optimizer optimizer) { return table[static_cast<std::size_t>(optimizer)]; }
 
+bool updates_many_at_once(Optimizer optimizer) {
+    return optimizer == Optimizer::muon || !row_of(optimizer).fused.empty();
+}
+
 namespace {
 
 void check_master_weights(const Plan& plan) {
@@ -121,8 +125,7 @@ void check_optimizer(const Plan& plan) {
     const bool adam = training.optimizer == Optimizer::adam;
     check_muon(plan);
     check_master_weights(plan);
-    const bool of_the_rest = training.optimizer == Optimizer::muon;  // Adam, which has such kernels
-    if (training.fused_optimizer && !adam && !of_the_rest && row.fused.empty())
+    if (training.fused_optimizer && !updates_many_at_once(training.optimizer))
         refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
                "set it to false", Source::origin_of_key);
     if (is_fused_adam(training) || !training.master_weights) return;

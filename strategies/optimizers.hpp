@@ -32,6 +32,9 @@ struct OptimizerRow {
 };
 const OptimizerRow& row_of(Optimizer optimizer);
 
+/// Whether it has kernels over all parameters: Adafactor and 8-bit Adam have none, Muon has Adam's for its vectors.
+bool updates_many_at_once(Optimizer optimizer);
+
 /// The one update that is executed, and that a host's processor runs as well.
 inline bool is_fused_adam(const Training& training) {
     return training.optimizer == Optimizer::adam && training.fused_optimizer && training.master_weights;

@@ -315,7 +315,7 @@ constexpr std::array of_strategy{
                 "bucket in any case: without it the layers wait for each.",
         .origin = "Megatron-LM"}),
     field<&Strategy::overlap_param_gather>({.name = "overlap_param_gather",
-        .help = "Parameters are gathered beside the forward pass; needs zero1.",
+        .help = "Parameters are gathered beside the forward pass; needs zero1 or zero2.",
         .origin = "Megatron-LM"}),
     field<&Strategy::overlap_p2p>({.name = "overlap_p2p",
         .help = "Messages between stages run beside computation; needs the interleaved schedule.",

@@ -124,7 +124,8 @@ constexpr std::array of_training{
         .help = "Weight gradients are added inside the product, not by a kernel of their own."}),
     field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
         .help = "Whose fused attention runs; newest: that of the profile's table; cudnn-9.17: cuDNN's since December "
-                "2025."}),
+                "2025.",
+        .when_absent = "newest; flash-2 where software is pytorch or deepspeed"}),
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
@@ -237,7 +238,7 @@ constexpr std::array of_training{
         .origin = "EPL (optimizer.num_apply_group); Jia et al., Whale, ATC'22"}),
     field<&Training::fused_optimizer>({.name = "fused_optimizer",
         .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
-                "loops do.",
+                "loops do. Where nothing is said, false of Adafactor and 8-bit Adam, which have no such kernels.",
         .origin = "apex; PyTorch"}),
     field<&Training::expert_capacity>({.name = "moe_expert_capacity_factor", .min = 0, .max = 1000,
         .help = "An expert takes at most so many times its mean share of the tokens; 0: as many as come."}),

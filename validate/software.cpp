@@ -124,9 +124,12 @@ hardware::AttentionKernel attention_kernel_of(const Row& row, Software software)
     // NeMo's containers name their months; that of February 2026 is the first behind cuDNN 9.17 of December 2025.
     if (software == Software::nemo && row.words("source.release") >= "26.02") return AttentionKernel::cudnn_9_17;
     if (software == Software::nemo || software == Software::megatron_core) return AttentionKernel::cudnn;
+    // What PyTorch has, and its users installed beside it, was FlashAttention-2 when these rows were measured.
+    const bool foundry = contains(framework_words(row), "llm-foundry");
+    if (software == Software::data_parallel && !foundry) return AttentionKernel::flash_2;
     // LLM Foundry's benchmark script (scripts/train/benchmarking/submit_benchmarks.py) takes attn_impl triton in every
     // commit that added a table, from May 2023 to January 2024.
-    return contains(framework_words(row), "llm-foundry") ? AttentionKernel::flash_triton : AttentionKernel::newest;
+    return foundry ? AttentionKernel::flash_triton : AttentionKernel::newest;
 }
 
 strategies::CrossEntropy cross_entropy_of(const Row& row) {

@@ -116,14 +116,9 @@ struct Outcome {
     reliability::Bill bill;
 };
 
-/// GPUs that are held: the plan's and spare nodes that the question states, or all of the cluster where the candidate
-/// says how many nodes it has; those that the plan leaves idle are its spares.
 double held(const Candidate& candidate, const Facts& facts) {
-    const double gpus =
-        reliability::gpus_with_spares(facts.job.gpus, facts.job.nodes, candidate.options.failures.spare_nodes);
-    const json& cluster = candidate.scenario.at("cluster");
-    const bool whole = cluster.is_object() && cluster.contains("nodes");
-    return whole ? std::max<double>(facts.cluster_gpus, gpus) : gpus;
+    const Job& job = facts.job;
+    return reliability::held_gpus(job.gpus, job.nodes, candidate.options.failures.spare_nodes, job.idle_gpus);
 }
 
 Outcome run(const Question& question, const Candidate& candidate, const Facts& facts, const Turned& turned = {}) {

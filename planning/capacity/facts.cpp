@@ -35,6 +35,7 @@ constexpr Field fields[] = {
     {"steps", [](Facts& f) -> Place { return &f.job.steps; }},
     {"nodes", [](Facts& f) -> Place { return &f.job.nodes; }},
     {"gpus", [](Facts& f) -> Place { return &f.job.gpus; }},
+    {"idle_gpus", [](Facts& f) -> Place { return &f.job.idle_gpus; }},
     {"replicas", [](Facts& f) -> Place { return &f.job.replicas; }},
     {"per_node", [](Facts& f) -> Place { return &f.job.per_node; }},
     {"micro_batches", [](Facts& f) -> Place { return &f.job.micro_batches; }},

@@ -83,19 +83,24 @@ std::optional<double> days_of(const std::string& text) {
 }
 
 double read_deadline(const Reader& top, const std::string& today) {
-    if (!top.has("deadline")) return 0;
-    const std::string text = top.text("deadline");
     const auto refuse = [&](const char* key, const std::string& message, const std::string& hint) {
         return Error(top.file(), top.pointer(key), message, hint);
     };
+    const std::string text = top.text("deadline", "");
+    const auto date = days_of(text);
+    if (top.has("start") && !date)
+        throw refuse("start", "means nothing without a deadline that is a date",
+                     "name such a date, or leave start out");
+    if (!top.has("deadline")) return 0;
     double seconds = 0;
-    if (const auto date = days_of(text)) {
+    if (date) {
         const std::string from = top.text("start", today);
         const auto begin = days_of(from);
         if (!begin) throw refuse("start", fmt::format("\"{}\" is no date", from), "write it as in \"2030-01-31\"");
         seconds = (*date - *begin) * 86400;
+        const char* const so = top.has("start") ? ", the start" : ": it has passed";
         if (seconds <= 0)
-            throw refuse("deadline", fmt::format("{} is not after {}: it has passed", text, from),
+            throw refuse("deadline", fmt::format("{} is not after {}{}", text, from, so),
                          "name a later date, an earlier start, or a time such as \"90 days\"");
         return seconds;
     }

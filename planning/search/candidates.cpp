@@ -95,7 +95,7 @@ public:
                 ++branch.too_large;
                 return;
             }
-            const double least = bound.seconds * field.weight;
+            const double least = field.count(bound.seconds, plan.ranks());
             if (least > most_) {
                 above_ = std::min(above_, least);
                 return;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "planning/search/objective.hpp"
 #include "planning/search/site.hpp"
 #include "planning/search/space.hpp"
 
@@ -16,7 +17,12 @@ namespace orrery::planning {
 struct Field {
     Site site;
     Space space;
-    double weight = 1;
+    Weight weight;
+
+    /// What a step of a plan of so many ranks counts.
+    [[nodiscard]] double count(double step_seconds, std::uint32_t ranks) const {
+        return step_seconds * weight.of(site.held(ranks));
+    }
 };
 
 /// A plan that may fit.

@@ -9,20 +9,20 @@ namespace orrery::planning {
 
 namespace {
 
-/// Over all GPUs that may be used, those of several kinds in the cluster's shares.
+/// Over the cluster's GPUs.
 template <class Each>
-double sum(const Site& site, const Each& each) {
+double mean(const Site& site, const Each& each) {
     double total = 0;
     for (const topology::NodeGroup& group : site.cluster.groups())
         total += each(group.gpu.name) * group.nodes * static_cast<double>(group.plan->gpus());
-    return total / site.cluster.gpus() * site.gpus;
+    return total / site.cluster.gpus();
 }
 
 }  // namespace
 
 double hourly(const Site& site, const GpuPrices& prices) {
-    if (prices.empty()) return site.gpus;
-    return sum(site, [&](const std::string& gpu) {
+    if (prices.empty()) return 1;
+    return mean(site, [&](const std::string& gpu) {
         const auto price = prices.find(gpu);
         if (price == prices.end())
             throw Error("", "/cluster/gpu", fmt::format("{} has no price", gpu), fmt::format("--price {}=...", gpu));
@@ -31,7 +31,7 @@ double hourly(const Site& site, const GpuPrices& prices) {
 }
 
 double detail::watts(const Site& site) {
-    return sum(site, [](const std::string& gpu) {
+    return mean(site, [](const std::string& gpu) {
         const double power = hardware::power_of(gpu).gpu;
         if (power == 0)
             throw Error("", "/cluster/gpu", fmt::format("what a {} draws is not known", gpu),

@@ -106,6 +106,8 @@ SearchQuestion question_of(const scenarios::Request& request, const SearchWishes
     require_one_size(request, keys);
     nlohmann::json document = request.document();
     Asked asked(wishes, request.overrides(document), request.keys.said());
+    if (!wishes.price.empty() && asked.sites.empty() && objective_of(wishes.objective) != Objective::cost)
+        throw Error("--price", "", "decides nothing among the plans of one cluster", "add --objective cost");
     return {.sites = Grid(request.source(), std::move(document), std::move(asked.set), std::move(asked.sites)),
             .given = std::move(asked.given),
             .objective = objective_of(wishes.objective),

@@ -26,7 +26,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t first_kept = 8192;
 
-double weight_of(const SearchQuestion& question, const Site& site) {
+Weight weight_of(const SearchQuestion& question, const Site& site) {
     return objectives[static_cast<std::size_t>(question.objective)].weight(site, question.prices);
 }
 
@@ -51,7 +51,7 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
             refuse_frozen(site.scenario.plan.training);
             Space space({site.gpus, question.idle, sim::has_host(site.cluster, 0)});
             for (const auto& [key, values] : question.given) space.give(key, values);
-            const double weight = weight_of(question, site);
+            const Weight weight = weight_of(question, site);
             if (question.sites.points() > 1) (void)hourly(site, question.prices);  // each must have a price
             fields.list.push_back({std::move(site), std::move(space), weight});
             fields.site.push_back(point);
@@ -173,7 +173,7 @@ private:
                 .gpus = static_cast<double>(site.gpus),
                 .tokens = tokens,
                 .time_s = time,
-                .cost = time / 3600 * hourly(site, question_.prices),
+                .cost = time / 3600 * hourly(site, question_.prices) * site.held(plan.outcome.gpus),
                 .proven = results.proven()};
     }
 
@@ -198,7 +198,7 @@ private:
             plan.outcome = simulate(work).outcome;
             journal_.append(candidate.number, {plan.outcome, {}});
         }
-        plan.counts = plan.outcome.step_s * fields_.list[candidate.field].weight;
+        plan.counts = fields_.list[candidate.field].count(plan.outcome.step_s, plan.outcome.gpus);
         return plan;
     }
 

@@ -44,10 +44,10 @@ struct FoundPlan {
 /// The best plan of one cluster (site) of several: in a search its fastest is also its cheapest.
 struct ClusterBest {
     FoundPlan plan;
-    double gpus = 0;        ///< that are there, idle ones counted
+    double gpus = 0;        ///< that are there, idle ones counted, spare nodes not
     double tokens = 0;      ///< of the whole training, or 10^9 where the scenario states no budget
     double time_s = 0;      ///< that they take
-    double cost = 0;        ///< in GPU-hours where none has a price
+    double cost = 0;        ///< of them and of spare nodes; in GPU-hours where none has a price
     bool on_front = false;  ///< no cluster's best plan is both faster and cheaper
     bool proven = true;
 };

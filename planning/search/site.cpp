@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "reliability/bill.hpp"
 #include "scenarios/placement.hpp"
 #include "sim/predict.hpp"
 
 namespace orrery::planning {
+
+using reliability::Failures;
 
 namespace {
 
@@ -44,6 +47,12 @@ scenarios::Scenario Site::under(const strategies::Strategy& strategy, std::uint3
     result.plan.placement = scenarios::resolve_placement(result.plan, cluster);
     result.gpus = result.plan.ranks();
     return result;
+}
+
+double Site::held(std::uint32_t ranks) const {
+    const std::uint32_t spare = scenario.whole_run ? scenario.whole_run->failures.spare_nodes : Failures::as_needed;
+    const std::uint32_t nodes = (ranks - 1) / cluster.gpus_per_node() + 1;
+    return reliability::held_gpus(ranks, nodes, spare, gpus - ranks);
 }
 
 }  // namespace orrery::planning

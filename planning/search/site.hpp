@@ -20,6 +20,10 @@ struct Site {
     /// The scenario under such a plan.
     [[nodiscard]] scenarios::Scenario under(const strategies::Strategy& strategy, std::uint32_t micro_batch) const;
 
+    /// GPUs that are paid while a plan of so many ranks runs: all of them, and spare nodes for which idle ones are not
+    /// enough.
+    [[nodiscard]] double held(std::uint32_t ranks) const;
+
     scenarios::Scenario scenario;  ///< whatever plan it has is not looked at but for what no row sets
     topology::Cluster cluster;
     sim::Profiles profiles;

@@ -32,6 +32,8 @@ struct Row {
     std::optional<std::uint64_t> (*parse)(std::string_view text);
     /// Those that the word "any" stands for, more than the row offers by itself; null: it offers all.
     Values (*every)(const strategies::Plan& plan, const Room& room) = nullptr;
+    /// Offers one value by itself, the scenario's or what an absent key means; others are to be asked for.
+    bool one_value = false;
 };
 
 /// In the order in which they are chosen: what decides kernels and the shape of the pipeline first, what only adds to

@@ -92,6 +92,10 @@ Cost Pricer::cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
     return cost;
 }
 
+bool Pricer::possible(const Algorithm& algorithm) const {
+    return algorithm.latencies != Latencies::in_switch || machine_.nvls;
+}
+
 bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Shape& shape) const {
     if (!algorithm.serves(kind)) return false;
     if (kind == CollectiveKind::all_to_all) {
@@ -107,7 +111,8 @@ bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Sh
     if (machine_.host_message_seconds > 0) return false;
     if (kind != CollectiveKind::all_reduce) return false;
     if (algorithm.name == "tree") return true;
-    return algorithm.name == "nvls_tree" && machine_.nvls && shape.nodes > 1 && shape.ranks >= 2 * shape.nodes;
+    return algorithm.latencies == Latencies::in_switch && possible(algorithm) && shape.nodes > 1 &&
+           shape.ranks >= 2 * shape.nodes;
 }
 
 }  // namespace orrery::sim

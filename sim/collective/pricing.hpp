@@ -60,6 +60,9 @@ public:
     /// tokens. Chips with links of their own take rings along the dimensions of the grid that they fill.
     [[nodiscard]] bool automatic(const Algorithm& algorithm, kernels::CollectiveKind kind, const Shape& shape) const;
 
+    /// Whether the machine has what the algorithm works with.
+    [[nodiscard]] bool possible(const Algorithm& algorithm) const;
+
     /// Seconds of a collective among `ranks` GPUs of one node, of the slowest kind.
     [[nodiscard]] double inside_node(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
     /// Where the first kind's come from.

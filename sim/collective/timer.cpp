@@ -72,6 +72,10 @@ CollectiveTimer::Answer CollectiveTimer::answer(CollectiveKind kind, double byte
         return {std::nullopt, pricer_.inside_node(kind, group_.ranks(), bytes), {}};
     if (insisted.algorithm == nullptr && !insisted.protocol)
         if (const auto known = kinds_.among_nodes(kind, group_, bytes)) return {std::nullopt, *known, {}, true};
+    if (insisted.algorithm != nullptr && !pricer_.possible(*insisted.algorithm))
+        throw Error(
+            fmt::format("{} needs NVSwitches that reduce, which these nodes have not", insisted.algorithm->name),
+            "ring or tree; Hopper's nodes and later ones have them");
     const Job job{kind, group_.shape(), group_.rails(), bytes};
     Answer best;
     for (const Algorithm& algorithm : algorithms()) {
@@ -110,7 +114,8 @@ CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const In
     Answer found = answer(kind, bytes, insisted);
     CollectiveTime time;
     time.seconds = found.seconds;
-    time.algorithm = "measured";
+    const bool worked_out = kind == CollectiveKind::send_recv && group_.nodes() > 1 && !found.measured_so;
+    time.algorithm = worked_out ? "message" : "measured";
     time.protocol = "-";
     if (!found.cost) {
         time.why = group_.ranks() == 1 ? "one rank: nothing to move"

@@ -56,6 +56,46 @@ TEST(Search, SaysWhatItLookedAtAndHowToRunTheBest) {
     EXPECT_EQ(Json::parse(orrery(simulate).out).at("step_time_s"), json.at("best").at(0).at("step_time_s"));
 }
 
+/// What an hour costs is the GPUs that are held: idle ones and spare nodes' too, here as in simulate.
+TEST(Search, PaysForSpareNodesAsSimulateDoes) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    const std::vector<std::string> more{"--set", "outputs.token_budget=1e9",
+                                        "--set", "reliability.node_mtbf=10 days",
+                                        "--set", "reliability.repair=2 days",
+                                        "--set", "reliability.spare_nodes=3",
+                                        "--set", "checkpoint={}"};
+    std::vector<std::string> search = search_of(file, {"--gpus", "8,16", "--objective", "cost", "--top", "1", "--fix",
+                                                       "strategy.tensor=1", "--json", "-", "--quiet"});
+    search.insert(search.end(), more.begin(), more.end());
+    const Result found = orrery(search);
+    ASSERT_EQ(found.exit, 0) << found.err;
+    const Json answer = Json::parse(found.out);
+    for (const Json& cluster : answer.at("clusters")) {
+        std::vector<std::string> simulate{"simulate", file, "--json", "-", "--quiet"};
+        simulate.insert(simulate.end(), more.begin(), more.end());
+        for (const Json& change : cluster.at("set")) simulate.insert(simulate.end(), {"--set", change});
+        const Result one = orrery(simulate);
+        ASSERT_EQ(one.exit, 0) << one.err;
+        const Json run = Json::parse(one.out).at("whole_run");
+        const double held = cluster.at("gpus").get<double>() + 3 * 8;
+        EXPECT_NEAR(run.at("gpu_hours"), held * run.at("wall_clock_s").get<double>() / 3600, 1e-9 * held);
+        EXPECT_NEAR(cluster.at("gpu_hours"), run.at("gpu_hours"), 1e-6 * held);
+    }
+    EXPECT_EQ(answer.at("clusters").size(), 2U);
+}
+
+/// GPUs of a cluster that is said to have so many nodes are paid for although no rank runs on them.
+TEST(Simulate, PaysForTheGpusThatAPlanLeavesIdle) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    const Result half = orrery({"simulate", file, "--json", "-", "--quiet", "--data", "2", "--set", "checkpoint={}",
+                                "--set", "outputs.token_budget=1e9"});
+    ASSERT_EQ(half.exit, 0) << half.err;
+    const Json run = Json::parse(half.out).at("whole_run");
+    EXPECT_NEAR(run.at("gpu_hours"), 16 * run.at("wall_clock_s").get<double>() / 3600, 1e-9);
+}
+
 /// What it prints is a command line of the same scenario, also where options made or changed it.
 TEST(Search, TheCommandThatRunsTheBestIsOfTheScenarioThatWasAskedAbout) {
     const Folder folder;

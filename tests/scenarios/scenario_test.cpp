@@ -89,6 +89,26 @@ TEST(Scenario, NarrowProductsAreTransformerEnginesUnlessItSaysOthers) {
     EXPECT_EQ(software({{"precision", "fp8"}, {"software", "pytorch"}}), hardware::Software::megatron_lm);
 }
 
+/// What each software and optimizer has, where a scenario says nothing more.
+TEST(Scenario, DefaultsFollowTheSoftwareAndTheOptimizer) {
+    const auto read_with = [](const json& training) {
+        json document = minimal();
+        document["training"].update(training);
+        return read(document).plan.training;
+    };
+    using hardware::AttentionKernel;
+    EXPECT_EQ(read_with({{"software", "megatron-lm"}}).attention_kernel, AttentionKernel::newest);
+    for (const char* said : {"pytorch", "deepspeed"}) {
+        EXPECT_EQ(read_with({{"software", said}}).attention_kernel, AttentionKernel::flash_2) << said;
+        EXPECT_EQ(read_with({{"software", said}, {"attention_kernel", "cudnn"}}).attention_kernel,
+                  AttentionKernel::cudnn);
+    }
+    for (const char* by_parameter : {"adafactor", "adam8bit"})
+        EXPECT_FALSE(read_with({{"optimizer", by_parameter}}).fused_optimizer) << by_parameter;
+    for (const char* together : {"adam", "lamb", "muon"})
+        EXPECT_TRUE(read_with({{"optimizer", together}}).fused_optimizer) << together;
+}
+
 TEST(Scenario, MegatronSpellingsReadTheSame) {
     json megatron = sound_scenario();
     megatron["strategy"] = json::parse(R"({"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2,

@@ -91,6 +91,7 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     EXPECT_EQ(fusion("NGC TensorFlow 1.x"), KernelFusion::primitives);
     using hardware::AttentionKernel;
     EXPECT_EQ(training({}).attention_kernel, AttentionKernel::newest);
+    EXPECT_EQ(training(with(bert, {{"gbs", 64}, {"mbs", 8}})).attention_kernel, AttentionKernel::flash_2);
     EXPECT_EQ(training({{"switches", {{"framework", "NeMo"}}}}).attention_kernel, AttentionKernel::cudnn);
     EXPECT_EQ(training({{"source", {{"release", "26.02.01"}}}, {"switches", {{"framework", "NeMo"}}}}).attention_kernel,
               AttentionKernel::cudnn_9_17);

@@ -86,6 +86,7 @@ TEST(CapacityQuestion, HostileOnesNameTheirKey) {
     EXPECT_EQ(fault("/deadline", "\"0 s\""), "/deadline");
     EXPECT_EQ(fault("/deadline", "\"-3 days\""), "/deadline");
     EXPECT_EQ(fault("/deadline", "\"soon\""), "/deadline");
+    EXPECT_EQ(fault("/start", "\"2026-12-01\""), "/start");  // the deadline is a time, or there is none
     EXPECT_EQ(fault("/budget", "-5"), "/budget");
     EXPECT_EQ(fault("/tokens", "0"), "/tokens");
     EXPECT_EQ(fault("/step_error", "1"), "/step_error");
