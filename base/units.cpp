@@ -169,8 +169,6 @@ double parse_seconds(std::string_view text) {
     return value;
 }
 
-double parse_flops(std::string_view text) { return parse_positive(text, compute); }
-
 std::string format_seconds(double seconds) {
     static constexpr std::array<Step, 7> steps{{{" ns", 1e-9, 1000},
                                                 {" us", 1e-6, 1000},

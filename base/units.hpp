@@ -19,7 +19,6 @@ double parse_bytes_per_second(std::string_view text);
 double parse_seconds(std::string_view text);
 
 /// "312 TFLOP/s" -> floating-point operations per second. Throws Error; zero is refused.
-double parse_flops(std::string_view text);
 
 /// 1.84 -> "1.84 s", 0.0021 -> "2.10 ms": three significant digits and the natural unit.
 std::string format_seconds(double seconds);

@@ -246,8 +246,7 @@ const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) 
 kernels::Gemm GemmPredictor::stand_in(const kernels::Gemm& gemm) const {
     bool exact = false;
     const Dtype table = lookup(gemm, exact).table().dtype;
-    const bool narrow = gemm.dtype == Dtype::fp8 || gemm.dtype == Dtype::fp4;
-    if (!narrow || exact || !(is_half(table) || table == Dtype::fp8)) return gemm;
+    if (!kernels::is_narrow(gemm.dtype) || exact || !(is_half(table) || table == Dtype::fp8)) return gemm;
     const std::uint32_t fewer = gemm.dtype == Dtype::fp4 && is_half(table) ? 4 : 2;
     return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / fewer), gemm.pass};
 }

@@ -47,7 +47,7 @@ FrameworkMemory framework_memory(Software software, int compute_capability, bool
     FrameworkMemory memory{.context = context(compute_capability),
                            .communicators = groups * channels(compute_capability) * connections * connection};
     const bool engine = software == Software::transformer_engine;
-    if (engine || software == Software::megatron_lm)
+    if (engine || software == Software::megatron_lm || software == Software::pytorch)
         memory.workspaces = handles * cublas_workspace(compute_capability, deterministic);
     if (engine) memory.workspaces += engine_workspace(compute_capability);
     return memory;

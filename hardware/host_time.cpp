@@ -10,15 +10,10 @@ namespace {
 
 constexpr EnumNames<HostProcessor> processor_names{"none",       "Xeon E5-2698 v4", "EPYC 7742",
                                                    "Xeon 8480C", "Xeon 8570",       "Grace"};
-constexpr EnumNames<Software> software_spellings{"megatron-lm", "transformer-engine", "tensorflow", "orrery"};
 
 constexpr double us = 1e-6;  ///< SI
 
 constexpr HostTime no_host{0, 0, "the device needs no host to hand it its kernels"};
-
-/// Launches of CUDA for each kernel that a step program has: 88 for the 55 of a Megatron-LM layer (tools/
-/// host_overhead.py with PyTorch 1.13). What our program counts as one elementwise kernel is several of PyTorch's.
-constexpr double launches_of_kernel = 88.0 / 55.0;
 
 /// Microseconds of PyTorch and its Python for a layer's kernels as our program counts them, each way (tools/
 /// host_overhead.py, PyTorch 1.13 on an EPYC of 2024, medians of five runs: no step of a training, no GPU).
@@ -52,6 +47,9 @@ constexpr EnumTable<HostProcessor, double> launches{0, 9 * us, 9 * us, 6 * us, 5
 constexpr std::string_view of_plain =
     "measured: steps of Megatron-LM's continuous integration with layers written out on DGX A100, DGX H100 and GB200, "
     "scaled to other processors (hardware/README.md)";
+constexpr std::string_view of_operators =
+    "1.6 operators of PyTorch for each kernel, a quarter of what a kernel of a layer that Megatron-LM writes out costs "
+    "(tools/host_overhead.py; hardware/README.md)";
 constexpr std::string_view of_engine =
     "measured: steps of Megatron-LM's continuous integration with Transformer Engine on DGX A100, DGX H100 and GB200, "
     "scaled to other processors (hardware/README.md)";
@@ -71,10 +69,10 @@ using Row = EnumTable<HostProcessor, HostTime>;
 /// The same on every processor, whose launches differ.
 constexpr Row everywhere(HostTime time) { return {no_host, time, time, time, time, time}; }
 
-/// Launches, which machines differ in, counted apart.
-constexpr Row on_each(double PerKernel::*of, std::string_view origin) {
+/// A part of a kernel with so many launches of its own, which machines differ in and which are counted apart.
+constexpr Row on_each(double PerKernel::*of, double part, double own_launches, std::string_view origin) {
     const auto at = [&](const PerKernel& time, HostProcessor processor) {
-        return HostTime{time.*of * us - launches_of_kernel * launches[processor], launches_of_kernel, origin};
+        return HostTime{time.*of * us * part - own_launches * launches[processor], own_launches, origin};
     };
     return {no_host,
             at(xeon_e5, HostProcessor::xeon_e5_2698_v4),
@@ -85,8 +83,9 @@ constexpr Row on_each(double PerKernel::*of, std::string_view origin) {
 }
 
 constexpr EnumTable<Software, Row> table{
-    on_each(&PerKernel::plain, of_plain),
-    on_each(&PerKernel::engine, of_engine),
+    on_each(&PerKernel::plain, 1, launches_of_kernel, of_plain),
+    on_each(&PerKernel::engine, 1, launches_of_kernel, of_engine),
+    on_each(&PerKernel::plain, launches_of_kernel / plain_kernels_per_dispatch, launches_of_kernel, of_operators),
     everywhere(graph_executor),
     everywhere(own_runtime),
 };
@@ -94,21 +93,14 @@ constexpr EnumTable<Software, Row> table{
 }  // namespace
 
 std::string_view name(HostProcessor processor) { return processor_names[processor]; }
-std::string_view name(Software software) { return software_spellings[software]; }
-
-std::string software_names() { return join(software_spellings); }
-
-Software software_from(std::string_view name) {
-    if (const auto found = software_spellings.find(name)) return *found;
-    throw Error("unknown software \"" + std::string(name) + "\"", "one of " + software_names());
-}
 
 double launch_seconds(HostProcessor processor) { return launches[processor]; }
 
 const HostTime& host_time(Software software, HostProcessor processor) { return table[software][processor]; }
 
 double share_of_way(Software software, Way way) {
-    if (software != Software::megatron_lm || way == Way::neither) return 1;
+    const bool eager = software == Software::megatron_lm || software == Software::pytorch;
+    if (!eager || way == Way::neither) return 1;
     return (way == Way::forward ? forward_of_layer : backward_of_layer).each() / mean_of_layer;
 }
 

@@ -17,14 +17,19 @@ std::string_view name(HostProcessor processor);
 enum class Software : std::uint8_t {
     megatron_lm,         ///< "megatron-lm": PyTorch in eager mode, layers as Megatron-LM writes them itself ("local")
     transformer_engine,  ///< "transformer-engine": the same around NVIDIA's Transformer Engine (Megatron-Core, NeMo)
+    pytorch,             ///< "pytorch": PyTorch's own modules, each kernel one of its operators or a compiled one
     tensorflow,          ///< "tensorflow": a graph that a C++ executor walks
     orrery,              ///< "orrery": the C++ runtime of `orrery run`
 };
-std::string_view name(Software software);
-/// Throws Error naming all, without a pointer.
-Software software_from(std::string_view name);
-/// "megatron-lm, transformer-engine, ..."
-std::string software_names();
+
+/// Launches of CUDA for each kernel that a step program has: 88 for the 55 of a Megatron-LM layer (tools/
+/// host_overhead.py with PyTorch 1.13). What our program counts as one elementwise kernel is several of PyTorch's.
+inline constexpr double launches_of_kernel = 88.0 / 55.0;
+
+/// How many of PyTorch's plain operators cost the host what one kernel of a layer of Megatron-LM's does: 6.4 us of
+/// Python for four against 22.4 (tools/host_overhead.py), and 4 launches against 1.6. It makes 12.2 us of one on a DGX
+/// H100, whose torch.nn.Linear takes 13.5 us forward (TransformerEngine's issue 2053).
+inline constexpr unsigned plain_kernels_per_dispatch = 4;
 
 /// Which way through a model a kernel goes: a forward's is called by modules in Python, which write down what autograd
 /// needs; a backward's by autograd's engine in C++, which reads it.

@@ -14,8 +14,4 @@ double narrow_attention_rate(AttentionHeads heads, bool backward, double seq, in
     return at_length(rate, seq);
 }
 
-std::string_view narrow_attention_origin() {
-    return "cudnn-frontend, benchmark/sdpa_benchmark_training/results: fp8 over bf16 on H200, GB200 and GB300";
-}
-
 }  // namespace orrery::hardware

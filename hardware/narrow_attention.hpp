@@ -12,7 +12,4 @@ namespace orrery::hardware {
 /// ln(seq), the ends beyond. 1 on older GPUs, which have no such kernel. compute_capability: CUDA's, 90 for 9.0.
 double narrow_attention_rate(AttentionHeads heads, bool backward, double seq, int compute_capability);
 
-/// Of these numbers.
-std::string_view narrow_attention_origin();
-
 }  // namespace orrery::hardware

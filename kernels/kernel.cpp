@@ -92,8 +92,7 @@ double bytes_of(const Gemm& g) {
     // fp8 and fp4 products are written in 16 bits: the next kernel reads them so. Two fp4 numbers share a byte, and 16
     // a scale of one.
     constexpr double packed = 0.5 + 1.0 / 16;
-    const bool narrow = g.dtype == Dtype::fp8 || g.dtype == Dtype::fp4;
-    const double in = g.dtype == Dtype::fp4 ? packed : size_of(g.dtype), out = narrow ? 2.0 : in;
+    const double in = g.dtype == Dtype::fp4 ? packed : size_of(g.dtype), out = is_narrow(g.dtype) ? 2.0 : in;
     const double m = g.m, n = g.n, k = g.k;
     return g.batch * (in * (m * k + k * n) + out * m * n);
 }

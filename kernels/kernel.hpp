@@ -16,6 +16,8 @@ namespace orrery::kernels {
 /// e2m1, two in a byte, and a scale in e4m3 for each 16.
 enum class Dtype : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp4 };
 constexpr bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16; }
+/// Formats whose operands are cast from 16 bits before each product, which is written in 16 bits again.
+constexpr bool is_narrow(Dtype dtype) { return dtype == Dtype::fp8 || dtype == Dtype::fp4; }
 
 /// Bytes of one element where it lies by itself: 4, 4, 2, 2, 1, 1. What fp4 operands of a product take, bytes() knows.
 std::uint32_t size_of(Dtype dtype);

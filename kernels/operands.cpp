@@ -33,8 +33,7 @@ void require(bool holds, const Kernel& kernel, std::string_view why, std::string
 List list(const Gemm& g) {
     require(g.batch > 0 && g.m > 0 && g.n > 0 && g.k > 0, g, "an extent is 0", "every extent is at least 1");
     const Format format = format_of(g.dtype);
-    const bool narrow = g.dtype == Dtype::fp8 || g.dtype == Dtype::fp4;
-    const Format result = narrow ? Format::bf16 : g.dtype == Dtype::tf32 ? Format::fp32 : format;
+    const Format result = is_narrow(g.dtype) ? Format::bf16 : g.dtype == Dtype::tf32 ? Format::fp32 : format;
     const std::uint64_t batch = g.batch, m = g.m, n = g.n, k = g.k;
     return {in("a", format, batch * m * k), in("b", format, batch * k * n), out("c", result, batch * m * n)};
 }

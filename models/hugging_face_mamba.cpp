@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/hugging_face_parts.hpp"
+#include "models/limits.hpp"
 
 namespace orrery::models {
 
@@ -62,7 +63,6 @@ ModelSpec read_nemotron_h(const ConfigReader& config, const Keys& keys) {
 /// Mixers alone; their heads and inner width stand for attention's and the MLP's, of which there are none.
 ModelSpec read_mamba2(const ConfigReader& config, const Keys& keys) {
     ModelSpec spec = common(config, keys);
-    constexpr std::uint32_t most_layers = 8192;  // what validate() takes
     if (spec.layers <= most_layers) spec.layer_pattern = std::string(spec.layers, 'M');
     spec.mamba.state = config.count("state_size");
     spec.mamba.heads = spec.heads;

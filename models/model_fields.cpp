@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "models/limits.hpp"
+
 namespace orrery::models {
 
 namespace {
@@ -13,7 +15,7 @@ using documents::Word;
 using documents::word;
 using Spec = ModelSpec;
 
-constexpr double max_layers = 8192;
+constexpr double max_layers = most_layers;
 constexpr double max_width = 1 << 20;  // hidden, ffn
 constexpr double max_heads = 4096;
 constexpr double max_rows = 1 << 27;  // a classifier of 100 million classes

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "models/families.hpp"
+#include "models/limits.hpp"
 #include "models/model_fields.hpp"
 
 namespace orrery::models {
@@ -223,7 +224,7 @@ void check_further_tokens(const ModelSpec& spec) {
 }
 
 constexpr std::uint32_t least_image = 32, most_image = 4096, most_channels = 4096, most_depth = 1000;
-constexpr std::uint64_t most_decoder_layers = 8192, most_buckets = 1 << 24;
+constexpr std::uint64_t most_decoder_layers = most_layers, most_buckets = 1 << 24;
 
 /// The tower of texts, which CLIP has.
 void check_text_tower(const ModelSpec& spec) {

@@ -44,8 +44,8 @@ void require_model(const models::ModelSpec& model) {
             "the prediction of further tokens cannot be executed yet", "set it to 0");
     require(!model.shared_expert_gate, "/model/moe_shared_expert_gate",
             "a gate of the expert that every token takes cannot be executed yet", "set it to false");
-    require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
-            "take learned or rope");
+    require(model.position != models::PositionKind::alibi, "/model/position_embedding_type",
+            "ALiBi cannot be executed yet", "take learned or rope");
 }
 
 /// Masks are counted by the tokens of one sequence, and by whole rows of scores.
@@ -266,7 +266,7 @@ void require_executable(const strategies::Plan& plan) {
     require(!exchanged || !shared, "/strategy/sharding",
             "a distributed optimizer cannot exchange the gradients of tied embeddings between stages yet: first and "
             "last stage shard them differently",
-            "set tied_embeddings to false, sharding to \"none\" or pipeline to 1");
+            "set tie_word_embeddings to false, sharding to \"none\" or pipeline to 1");
 }
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
@@ -295,9 +295,9 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
             tokens % aligned == 0, key, fmt::format("micro-batches of {} tokens", tokens),
             fmt::format("a GPU needs a multiple of {} in {}", aligned, kernels::name(plan.training.precision.compute)));
     };
-    require_tokens(plan.rank_tokens(), "/training/seq");
+    require_tokens(plan.rank_tokens(), "/training/seq_length");
     require_tokens(plan.rank_tokens(models::Sequence::decoded), "/training/decoder_seq");
-    if (!plan.training.fused_attention) require_tokens(plan.rank_seq(), "/training/seq");
+    if (!plan.training.fused_attention) require_tokens(plan.rank_seq(), "/training/seq_length");
     const models::ModelSpec& model = plan.model;
     require(plan.padded_vocab() / plan.strategy.tensor % aligned == 0, "/model/make_vocab_size_divisible_by",
             fmt::format("{} words on a rank", plan.padded_vocab() / plan.strategy.tensor),

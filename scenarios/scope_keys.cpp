@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "models/limits.hpp"
 #include "strategies/schedule/schedule.hpp"
+#include "strategies/step_limits.hpp"
 
 namespace orrery::scenarios {
 
@@ -13,7 +15,7 @@ using documents::word;
 using strategies::ScheduleKind;
 using enum documents::Kind;
 
-constexpr double most_ranks = 1 << 20, most_stages = 8192, most_micro_batches = 1 << 24;
+constexpr double most_ranks = strategies::most_ranks, most_stages = models::most_layers, most_micro_batches = 1 << 24;
 
 constexpr std::array<std::string_view, 5> words{"replica", "split", "pipeline", "stage", "auto_parallel"};
 constexpr std::array<std::string_view, 4> parts{"layers", "experts", "backbone", "classifier"};

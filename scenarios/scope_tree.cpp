@@ -11,10 +11,12 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "documents/message.hpp"
+#include "models/limits.hpp"
 #include "models/operators.hpp"
 #include "scenarios/keys.hpp"
 #include "scenarios/scope_keys.hpp"
 #include "scenarios/stage_layers.hpp"
+#include "strategies/step_limits.hpp"
 
 namespace orrery::scenarios {
 
@@ -25,7 +27,7 @@ using documents::Reader;
 using documents::shown;
 using nlohmann::json;
 
-constexpr std::uint64_t most_ranks = 1 << 20;
+using strategies::most_ranks;
 
 /// Not of Part::rest, which has none.
 std::string_view name(Part part) { return scope_parts()[static_cast<std::size_t>(part) - 1]; }
@@ -204,7 +206,7 @@ private:
         only(of, {"pipeline", "num_micro_batch", "strategy"});
         const std::string at = of.pointer("pipeline");
         const json& list = *of.nested("pipeline");
-        constexpr std::size_t most_stages = 8192;
+        constexpr std::size_t most_stages = models::most_layers;
         if (!list.is_array()) refuse(at, fmt::format("{} is no list of stages", shown(list)), remedy_of("pipeline"));
         if (list.empty()) refuse(at, "[] holds no stage", remedy_of("pipeline"));
         if (list.size() > most_stages)

@@ -7,12 +7,13 @@
 
 #include "base/error.hpp"
 #include "documents/message.hpp"
+#include "models/limits.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
 
-constexpr std::uint32_t most_layers = 8192;
+using models::most_layers;
 
 std::optional<std::uint32_t> layer_number(std::string_view digits) {
     std::uint32_t value = 0;

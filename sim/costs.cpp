@@ -6,6 +6,7 @@
 
 #include "base/overloaded.hpp"
 #include "sim/kernel_price.hpp"
+#include "strategies/compiled.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::sim {
@@ -28,20 +29,22 @@ bool has(const StepProgram& step) {
 }
 
 /// What a kernel belongs to.
-enum class Belongs : std::uint8_t { layer, experts, router, framework };
+enum class Belongs : std::uint8_t { layer, experts, router, messages, framework };
 
 /// Whether a graph of that scope replays it.
 bool is_recorded(strategies::CudaGraphScope scope, Belongs to) {
     switch (scope) {
         case strategies::CudaGraphScope::full_iteration: break;
-        case strategies::CudaGraphScope::outside_experts: return to == Belongs::layer || to == Belongs::router;
+        case strategies::CudaGraphScope::outside_experts:
+            return to == Belongs::layer || to == Belongs::router || to == Belongs::messages;
         case strategies::CudaGraphScope::routers: return to == Belongs::router;
     }
     return true;
 }
 
 /// Of the host, for one kernel, by its way. Filling what it allocates is one more kernel, which PyTorch dispatches.
-/// Transformer Engine has layers; optimizers and what stands between its modules are PyTorch's.
+/// Transformer Engine has layers; optimizers and what stands between its modules are PyTorch's. What calls a
+/// collective or an optimizer's loop has as much Python beside PyTorch's own modules as in Megatron-LM.
 EnumTable<hardware::Way, double> dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
                                                   const calibrate::Predictor& predictor, Belongs to) {
     using hardware::Software;
@@ -51,10 +54,14 @@ EnumTable<hardware::Way, double> dispatch_seconds(const strategies::Training& tr
     const auto of = [&](Software software, Way way) {
         return hardware::dispatch_seconds(software, gpu.host, launch, way);
     };
-    const bool plain =
-        (to == Belongs::framework || to == Belongs::router) && training.software == Software::transformer_engine;
+    const bool framework = to == Belongs::framework || to == Belongs::router;
+    const bool plain = (framework && training.software == Software::transformer_engine) ||
+                       ((framework || to == Belongs::messages) && training.software == Software::pytorch);
+    // What is joined by torch.compile is one launch.
+    const bool compiled = !plain && strategies::is_compiled(training);
     const auto each = [&](Way way) {
-        return of(plain ? Software::megatron_lm : training.software, way) +
+        return of(plain ? Software::megatron_lm : training.software, way) /
+                   (compiled ? hardware::launches_of_kernel : 1) +
                (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm, way) : 0);
     };
     return {each(Way::forward), each(Way::backward), each(Way::neither)};
@@ -104,6 +111,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       gap_(gap_seconds(plan.training, predictor)),
       dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::layer)),
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
+      message_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::messages)),
       router_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::router)),
       plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
       looped_product_(looped_product_seconds(predictor.constant("launch_seconds"))),
@@ -200,7 +208,8 @@ double Costs::dispatch(const Op& op) const {
     if (op.label.plain) return op.label.routed ? plain_dispatch_[way] : router_dispatch_[way];
     if (op.label.looped)
         return std::min(dispatch_[way], std::holds_alternative<Compute>(op.what) ? looped_product_ : looped_message_);
-    return op.label.routed ? routed_dispatch_[way] : dispatch_[way];
+    if (op.label.routed) return routed_dispatch_[way];
+    return std::holds_alternative<Compute>(op.what) ? dispatch_[way] : message_dispatch_[way];
 }
 
 BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Beside& beside) const {

@@ -214,7 +214,7 @@ private:
                      double>
         collectives_;  // seconds
     double gap_;
-    EnumTable<hardware::Way, double> dispatch_, routed_dispatch_, router_dispatch_, plain_dispatch_;
+    EnumTable<hardware::Way, double> dispatch_, routed_dispatch_, message_dispatch_, router_dispatch_, plain_dispatch_;
     double looped_product_, looped_message_, slowdown_;
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;

@@ -13,6 +13,7 @@
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
 #include "sim/narrow_kernels.hpp"
+#include "strategies/compiled.hpp"
 
 namespace orrery::sim {
 
@@ -32,6 +33,18 @@ double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel wh
         which, compute_capability,
         {.head_dim = fused->head_dim, .window = fused->window, .seq = double(fused->seq), .dropout = fused->dropout});
     return fused->backward ? rates.backward : rates.forward;
+}
+
+/// torch.compile pads products in 16 bits whose sizes are no multiples of 8 (torch/_inductor/fx_passes/pad_mm.py), so
+/// that their rows are aligned; that an operand is copied for it is left out.
+kernels::Kernel as_it_runs(const kernels::Kernel& kernel, const strategies::Training& training) {
+    const auto* product = std::get_if<kernels::Gemm>(&kernel);
+    if (product == nullptr || !strategies::is_compiled(training) || !kernels::is_half(product->dtype)) return kernel;
+    constexpr std::uint32_t aligned = 8;
+    kernels::Gemm padded = *product;
+    for (std::uint32_t* const size : {&padded.m, &padded.n, &padded.k})
+        *size = (*size + aligned - 1) / aligned * aligned;
+    return padded;
 }
 
 /// How often each of the step's kernels runs on a device, in all its programs together; without the optimizer's, which
@@ -95,7 +108,7 @@ KernelPrice KernelPrices::of(const kernels::Kernel& kernel) const { return at(ke
 
 KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const {
     KernelPrice price;
-    price.estimate = predictor_.kernel(kernel);
+    price.estimate = predictor_.kernel(as_it_runs(kernel, plan_.training));
     price.profile = caches_.seconds(price.estimate);
     if (price.estimate.seconds > 0) price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
     if (is_memory_bound(kernel))

@@ -129,7 +129,7 @@ void add_hosts(MemoryUse& use, const strategies::StepProgram& step, const topolo
 std::vector<std::string> host_doubts(const RanStep& ran, const MemoryUse& use) {
     std::vector<std::string> warnings;
     if (use.host_memory == 0) return warnings;
-    if (use.host_capacity > 0 && use.host_memory > use.host_capacity)
+    if (!use.hosts_fit())
         warnings.push_back(fmt::format("node {} has {} of memory, and what is offloaded to it is {}", use.host_node,
                                        format_bytes(static_cast<double>(use.host_capacity)),
                                        format_bytes(static_cast<double>(use.host_memory))));

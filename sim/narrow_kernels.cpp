@@ -30,7 +30,7 @@ std::optional<hardware::Scales> scales_of(const strategies::Training& training, 
 
 bool is_narrow_product(const kernels::Kernel& kernel) {
     const auto* product = std::get_if<kernels::Gemm>(&kernel);
-    return product != nullptr && (product->dtype == Dtype::fp8 || product->dtype == Dtype::fp4);
+    return product != nullptr && kernels::is_narrow(product->dtype);
 }
 
 double of_pass(const hardware::NarrowTimes& times, kernels::GemmPass pass) {

@@ -141,8 +141,6 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
     return warnings;
 }
 
-/// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
-/// prediction's memory, is gone.
 /// What a rank whose experts take more tokens than others' holds of them is not in its memory.
 std::vector<std::string> expert_doubts(const scenarios::Scenario& scenario) {
     const strategies::Plan& plan = scenario.plan;
@@ -162,6 +160,8 @@ std::vector<std::string> expert_doubts(const scenarios::Scenario& scenario) {
                     most)};
 }
 
+/// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
+/// prediction's memory, is gone.
 struct Described {
     Step step;
     Sharing sharing;

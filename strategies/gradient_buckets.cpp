@@ -79,7 +79,8 @@ GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
     const bool leaves = plan.offloaded_states() > 0 && plan.strategy.overlap_optimizer_copies;
     const bool reduced = mesh.group_size(dense.replicas) > 1 && !plan.compresses(),
                copies = !(plan.copies() == AxisSet{});
-    const bool bucketed = scattered || leaves || (reduced && plan.strategy.overlap_grad_reduce);
+    const bool comes_and_goes = plan.gradients_come_and_go() && !reduced;
+    const bool bucketed = scattered || leaves || (reduced && plan.strategy.overlap_grad_reduce) || comes_and_goes;
     const std::uint64_t size = plan.strategy.bucket_bytes / state_bytes(plan.training).gradient;
     return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max(), scattered || copies);
 }

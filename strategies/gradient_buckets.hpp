@@ -36,7 +36,8 @@ struct GradientBuckets {
     }
 };
 GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters, bool by_chunk = false);
-/// The buckets that a plan's stage uses: one bucket when there is one reduction a step, behind the backward.
+/// The buckets that a plan's stage uses: one bucket when there is one reduction a step, behind the backward, and
+/// gradients last.
 GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan);
 
 }  // namespace orrery::strategies

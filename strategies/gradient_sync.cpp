@@ -42,10 +42,12 @@ std::uint64_t GradientSync::bytes_of(std::uint32_t bucket) const {
 }
 
 void GradientSync::begin() {
+    Lifetime lifetime = usual_lifetime(Keep::gradient);
+    if (plan_.gradients_come_and_go()) lifetime.span = Lifetime::Span::use;
     for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) {
         const Ownership& of = owners(b);
         const bool here = !plan_.sums_on_host();
-        gradient_.push_back(builder_.buffer(here ? share_of(b) : 0, Keep::gradient));
+        gradient_.push_back(builder_.buffer(here ? share_of(b) : 0, Keep::gradient, lifetime));
         if (here) kept_ += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
     }
     begin_step();
@@ -55,9 +57,11 @@ void GradientSync::begin_step() {
     reduced_ = gradient_;
     if (plan_.sums_on_host()) return;
     const auto dtype = plan_.training.precision.grad_reduce;
+    std::vector<BufferId> zeroed = gradient_;
+    if (plan_.gradients_come_and_go()) zeroed = {builder_.buffer(0, Keep::scratch)};  // the first ones are written over
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
                   What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept_})},
-                  std::span<const BufferId>{}, gradient_);
+                  std::span<const BufferId>{}, zeroed);
     builder_.state({.operands = {{State::gradients}}});
 }
 
@@ -111,6 +115,14 @@ void GradientSync::takes(std::uint32_t bucket, const std::array<StateView, 2>& o
     if (!summed) scatters_[key] = taken;
 }
 
+/// Where a collective leaves a bucket: in a buffer on its way (to the host, or to the next), in the bucket itself where
+/// that comes with its gradients, or where it lasts anyway.
+BufferId GradientSync::moves_into(std::uint32_t bucket, bool goes_on) {
+    if (plan_.sums_on_host() || goes_on)
+        return builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use});
+    return plan_.gradients_come_and_go() ? gradient_[bucket] : builder_.buffer(0, Keep::scratch);
+}
+
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
 /// that are added to the sums.
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
@@ -128,9 +140,7 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
     for (const Move& move : list) {
         const bool scatters = move.kind == kernels::CollectiveKind::reduce_scatter;
         const bool goes_on = !summed && &move != &list.back();  // to the groups' sum, and then to the sums
-        const BufferId moved = plan_.sums_on_host() || goes_on
-                                   ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
-                                   : builder_.buffer(0, Keep::scratch);
+        const BufferId moved = moves_into(bucket, goes_on);
         builder_.emit(lane_of(plan_, move), intern_.label("gradient reduction", Phase::gradient),
                       collective_of(plan_, move, bytes), reads, std::span(&moved, 1));
         arrived = move.size(mesh_, parameters) / (scatters ? mesh_.group_size(move.group) : 1);

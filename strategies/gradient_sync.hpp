@@ -63,6 +63,7 @@ private:
     }
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
     void takes(std::uint32_t bucket, const std::array<StateView, 2>& operands, bool summed, bool goes_on);
+    BufferId moves_into(std::uint32_t bucket, bool goes_on);
     BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
     void forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes);
     [[nodiscard]] bool by_micro_batch(std::uint32_t bucket) const {

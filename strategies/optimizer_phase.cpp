@@ -95,20 +95,22 @@ void check_overflow(const Plan& plan, std::uint64_t owned, std::uint64_t here, U
               executed ? StateDetail{.operands = {found, found}} : StateDetail{});
 }
 
-/// By their norm over all of them. PyTorch's loop takes the norm of each tensor, and scales each.
+/// By their norm over all of them. PyTorch's loop takes the norm of each tensor, and scales each, unless it
+/// takes all at once (foreach).
 void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, std::uint64_t here, Updates& out,
                     std::span<const BufferId> first) {
     const StateView main = on_device(State::main_gradients, Portion::updated, here < owned);
     constexpr std::array norm{UpdateKernel{"gradient norm", 1}}, clip{UpdateKernel{"clip", 2}};
     const Training& training = plan.training;
     const Dtype summed = clipped_format(training);
+    const bool at_once = training.fused_optimizer || training.foreach_optimizer;
     if (training.grad_clip == 0) return;
-    if (training.fused_optimizer)
+    if (at_once)
         gradient_norm(plan, owned, here, out, first);
     else
         out.by_parameter(owned_tensors(stage, owned), owned, norm, summed, first);
     out.agree("gradient norm", agree_on_gradients(plan), {.operands = {{State::norm}, {State::norm}}});
-    if (!training.fused_optimizer) return out.by_parameter(owned_tensors(stage, owned), owned, clip, summed);
+    if (!at_once) return out.by_parameter(owned_tensors(stage, owned), owned, clip, summed);
     if (!row_of(training.optimizer).clips && !adam_scales(plan))
         out.kernel("clip", PointwiseKind::scale, summed, here,
                    {.operands = {main, main}, .most_norm = training.grad_clip});
@@ -248,35 +250,62 @@ void emit_groups(const Plan& plan, const Stage& stage, std::uint64_t owned, Buil
     if (!plan.strategy.overlap_param_gather) gather_weights(plan, stage, builder, intern, std::span(&cast, 1));
 }
 
+/// How sums of gradients come to the update.
+struct Sums {
+    std::vector<BufferId> copies = {};  ///< in fp32, of sums in 16 bits
+    bool waited = false;                ///< what brought them there waits for them; else the first kernel behind does
+};
+
+/// Copies of 16-bit sums in fp32, or fp32 ones scaled where neither Adam nor the loss is divided by the micro-batches.
+Sums bring_to_fp32(const Plan& plan, std::uint64_t owned, std::uint64_t here, Builder& builder, Updates& out,
+                   std::span<const BufferId> gradients) {
+    const Training& training = plan.training;
+    const Dtype reduced = training.precision.grad_reduce;
+    const bool copied = kernels::size_of(reduced) == 2 && training.master_weights;
+    const bool scaled = !copied && !scale_in_adam(plan) && training.master_weights;
+    Sums sums{.waited = copied || scaled};
+    const bool divided = here < owned;
+    const StateView main = on_device(State::main_gradients, Portion::updated, divided);
+    const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan)};
+    if (copied) {
+        if (here > 0 && !keeps_gradient_copies(plan))
+            sums.copies.push_back(builder.buffer(here * state_bytes(training).gradient_copy, Keep::gradient,
+                                                 {.span = Lifetime::Span::use}));
+        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
+                   {.operands = {on_device(State::gradients, Portion::updated, divided), main}, .settings = scaling},
+                   gradients, sums.copies);
+    } else if (scaled) {
+        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
+                   {.operands = {main, main}, .settings = scaling}, gradients);
+    }
+    return sums;
+}
+
+/// Those of the device. update: their version, where several are kept.
+void update_weights(const Plan& plan, const Stage& stage, std::uint64_t owned, std::uint64_t here, std::uint32_t update,
+                    Updates& out, std::span<const BufferId> reads, BufferId updated) {
+    if (!is_fused_adam(plan.training)) return update_priced(plan, stage, owned, out, reads, std::span(&updated, 1));
+    const auto updated_here = [&](State state) { return on_device(state, Portion::updated, here < owned); };
+    StateView weights = updated_here(State::weights);
+    if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
+    out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,
+               {.operands = {updated_here(State::main_gradients), updated_here(State::masters),
+                             updated_here(State::first_moments), updated_here(State::second_moments), weights},
+                .settings = {.scale_factor = scale_in_adam(plan)},
+                .most_norm = adam_scales(plan) ? plan.training.grad_clip : 0},
+               reads, std::span(&updated, 1));
+}
+
 }  // namespace
 
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
                     std::span<const BufferId> gradients, OptimizerOffload* host, std::uint32_t update) {
     const std::uint64_t owned = owned_parameters(plan, stage), here = owned - offloaded(plan, owned);
-    const Dtype reduced = plan.training.precision.grad_reduce;
-    const bool half_gradients = kernels::size_of(reduced) == 2;
-    const auto updated_here = [&](State state) { return on_device(state, Portion::updated, here < owned); };
-    const StateView main = updated_here(State::main_gradients);
-    const std::optional<double> in_adam = scale_in_adam(plan);
     Updates out(builder, intern, here < owned);
     if (applies_in_groups(plan)) return emit_groups(plan, stage, owned, builder, intern, gradients);
-    std::vector<BufferId> copies;  // none where gradients are fp32
-    const bool copied = half_gradients && plan.training.master_weights;
-    const bool scaled = !copied && !in_adam && plan.training.master_weights;  // else it is the loss that is divided
-    // Where neither waits for the sums, each that may be the first behind them does.
-    const bool waited = copied || scaled;
-    const auto first = here == 0 || !waited ? gradients : Updates::none;
-    if (copied && here > 0 && !keeps_gradient_copies(plan)) {
-        const std::uint64_t bytes = here * state_bytes(plan.training).gradient_copy;
-        copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
-    }
-    const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan)};
-    if (copied)
-        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
-                   {.operands = {updated_here(State::gradients), main}, .settings = scaling}, gradients, copies);
-    else if (scaled)
-        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
-                   {.operands = {main, main}, .settings = scaling}, gradients);
+    const Sums sums = bring_to_fp32(plan, owned, here, builder, out, gradients);
+    // Where nothing waited for the sums, each that may be the first behind them does.
+    const auto first = here == 0 || !sums.waited ? gradients : Updates::none;
     if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);
     clip_gradients(plan, stage, owned, here, out, first);
     count_zeros(plan, stage, owned, out, first);
@@ -285,18 +314,9 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const BufferId updated = leaving > 0 ? builder.buffer(leaving * state_bytes(plan.training).weight, Keep::weight,
                                                           {.span = Lifetime::Span::use})
                                          : builder.buffer(0, Keep::scratch);
-    StateView weights = updated_here(State::weights);
-    if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
-    const auto last_read = waited ? std::span<const BufferId>(copies) : gradients;
-    if (!is_fused_adam(plan.training))
-        update_priced(plan, stage, owned, out, last_read, std::span(&updated, 1));
-    else
-        out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,
-                   {.operands = {main, updated_here(State::masters), updated_here(State::first_moments),
-                                 updated_here(State::second_moments), weights},
-                    .settings = {.scale_factor = in_adam},
-                    .most_norm = adam_scales(plan) ? plan.training.grad_clip : 0},
-                   last_read, std::span(&updated, 1));
+    std::vector<BufferId> read = sums.copies;
+    if (!sums.waited || plan.gradients_come_and_go()) read.insert(read.end(), gradients.begin(), gradients.end());
+    update_weights(plan, stage, owned, here, update, out, read, updated);
     if (leaving > 0) updated_weights_leave(plan, leaving, updated, builder, intern);
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);

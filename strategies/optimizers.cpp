@@ -91,6 +91,10 @@ static_assert(in_order(), "the table has a row for each Optimizer, in their orde
 
 const OptimizerRow& row_of(Optimizer optimizer) { return table[static_cast<std::size_t>(optimizer)]; }
 
+bool has_foreach(Optimizer optimizer) {
+    return optimizer == Optimizer::adam || optimizer == Optimizer::sgd || optimizer == Optimizer::momentum;
+}
+
 bool updates_many_at_once(Optimizer optimizer) {
     return optimizer == Optimizer::muon || !row_of(optimizer).fused.empty();
 }
@@ -127,6 +131,12 @@ void check_optimizer(const Plan& plan) {
     check_master_weights(plan);
     if (training.fused_optimizer && !updates_many_at_once(training.optimizer))
         refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
+               "set it to false", Source::origin_of_key);
+    if (training.foreach_optimizer && training.fused_optimizer)
+        refuse("/training/foreach_optimizer", "true, but fused_optimizer has one kernel for all operations",
+               "set it to false, or fused_optimizer to false", Source::origin_of_key);
+    if (training.foreach_optimizer && !has_foreach(training.optimizer))
+        refuse("/training/foreach_optimizer", fmt::format("true, but {} is none of torch.optim's", row.title),
                "set it to false", Source::origin_of_key);
     if (is_fused_adam(training) || !training.master_weights) return;
     const char* const key = adam ? "/training/fused_optimizer" : "/training/optimizer";

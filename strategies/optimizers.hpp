@@ -35,14 +35,16 @@ const OptimizerRow& row_of(Optimizer optimizer);
 /// Whether it has kernels over all parameters: Adafactor and 8-bit Adam have none, Muon has Adam's for its vectors.
 bool updates_many_at_once(Optimizer optimizer);
 
+/// Whether torch.optim has it, each of whose operations may run over all parameters at once (foreach).
+bool has_foreach(Optimizer optimizer);
+
 /// The one update that is executed, and that a host's processor runs as well.
 inline bool is_fused_adam(const Training& training) {
     return training.optimizer == Optimizer::adam && training.fused_optimizer && training.master_weights;
 }
 
-/// How many of such kernels cost the host what one of a layer's does: PyTorch's plain operations, 6.4 us of Python for
-/// four against 22.4 (tools/host_overhead.py), and 4 launches against 1.6.
-inline constexpr std::uint64_t plain_kernels_per_dispatch = 4;
+/// How many of such kernels cost the host what one of a layer's does.
+inline constexpr std::uint64_t plain_kernels_per_dispatch = hardware::plain_kernels_per_dispatch;
 
 /// Throws Error at the key that an optimizer does not go with.
 void check_optimizer(const Plan& plan);

@@ -24,6 +24,7 @@
 #include "strategies/schedule_rules.hpp"
 #include "strategies/sharding_rules.hpp"
 #include "strategies/stage_split.hpp"
+#include "strategies/step_limits.hpp"
 #include "strategies/tensor_grid_rules.hpp"
 #include "strategies/tensor_overlap.hpp"
 #include "strategies/weight_offload.hpp"
@@ -274,14 +275,10 @@ void check_adapters(const Plan& plan) {
 }
 
 /// Forwards of layers in a step.
-double passes_of(const Plan& plan) {
-    const models::ModelSpec& model = plan.model;
-    return double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers + model.text.layers);
-}
+double passes_of(const Plan& plan) { return layer_passes(plan.model, plan.micro_batches()); }
 
 /// A bound that keeps the step's operations in memory.
 void check_passes_of_step(const Plan& plan) {
-    constexpr double most_passes = 1'000'000;  // about 30 operations each, 80 bytes an operation: 2.4 GB
     const std::uint32_t layers = plan.model.layers;
     if (passes_of(plan) > most_passes)
         refuse("/training/global_batch_size",
@@ -296,12 +293,12 @@ void check_extent(const Plan& plan, bool batch_divided) {
     const models::ModelSpec& model = plan.model;
     const double tokens =
         double{1} * plan.training.micro_batch * (double{1} * plan.training.seq + plan.training.decoder_seq);
-    constexpr double most_tokens = 1 << 26;  // of one micro-batch: more are no longer one kernel
     if (tokens > most_tokens) {
         refuse("/training/micro_batch_size",
                fmt::format("{} sequences of {} tokens are {:.3g} tokens in one micro-batch", plan.training.micro_batch,
                            plan.training.seq, tokens),
-               fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens), Source::limit);
+               fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", double{most_tokens}),
+               Source::limit);
     }
     // The largest image of a VGG; of a ResNet, whose stem leaves half the rows and half the columns.
     const double channels_per_pixel = model.family == models::Family::vgg ? 64 : 64.0 / 4;

@@ -357,6 +357,14 @@ struct Plan {
     }
     /// Whether a rank's gradients are summed over micro-batches in host memory: where neither its weights nor anything
     /// of its optimizer lies on the device, as DeepSpeed's ZeRO-3 does.
+    /// Whether gradients are there from the backward that forms them to the update alone, and not in buffers that last.
+    /// What is exchanged in another format is kept as it was summed, and counted as lasting.
+    [[nodiscard]] bool gradients_come_and_go() const {
+        const bool as_summed = training.precision.wire == GradientWire::as_summed && !strategy.quantized_gradients &&
+                               strategy.compression == Compression::none;
+        return training.zero_grad_set_to_none && as_summed && micro_batches() == 1 && strategy.pipeline == 1 &&
+               !offloads_weights();
+    }
     [[nodiscard]] bool sums_on_host() const { return offloads_weights() && offloaded_states() == 1; }
     /// Whether data ranks exchange compressed momentum: a plan is its stage behind the warm-up.
     [[nodiscard]] bool compresses() const {

@@ -161,8 +161,6 @@ RankPlacement named_placement(std::string_view name, const Mesh& mesh, const Nod
     return by_axes(mesh, parse_axis_order(name, mesh));
 }
 
-std::span<const std::string_view> layout_names() { return layouts; }
-
 bool layer_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node) {
     const std::uint32_t together =
         mesh.group_size({Axis::tensor, Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::context_inner,

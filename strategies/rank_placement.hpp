@@ -56,7 +56,6 @@ RankPlacement evenly(std::uint32_t ranks, const Nodes& nodes);
 /// A layout by its name: "linear", "round_robin", "average" (evenly), and Whale's names for the first two, "row" and
 /// "column" of the matrix whose rows are nodes; else an axis order. Throws Error without a place.
 RankPlacement named_placement(std::string_view name, const Mesh& mesh, const Nodes& nodes);
-std::span<const std::string_view> layout_names();
 
 /// Whether the groups that a layer communicates in, over the tensor and expert axes, all lie inside nodes.
 bool layer_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node);

@@ -11,6 +11,7 @@
 #include "documents/message.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/sharding_rules.hpp"
+#include "strategies/step_limits.hpp"
 
 namespace orrery::strategies {
 
@@ -87,13 +88,10 @@ void check_sums(const Plan& plan, const std::vector<Run>& runs) {
                Source::origin_of_key);
 }
 
-/// A step program has so many roles at most, and what they are written of stays in memory (plan.cpp, check_extent).
+/// A step program has so many roles at most, and what they are written of stays in memory.
 void check_roles(const Plan& plan, const ReplicaCounts& counts) {
-    constexpr double most_passes = 1'000'000;
-    const models::ModelSpec& model = plan.model;
     double passes = 0;
-    for (const std::uint32_t each : counts.distinct)
-        passes += double{1} * each * (double{1} * model.layers + model.decoder_layers + model.text.layers);
+    for (const std::uint32_t each : counts.distinct) passes += layer_passes(plan.model, each);
     const std::size_t roles = counts.distinct.size() * plan.strategy.pipeline;
     if (roles > std::numeric_limits<std::uint16_t>::max() || passes > most_passes)
         refuse(key, fmt::format("{} different numbers make too many programs to simulate", counts.distinct.size()),

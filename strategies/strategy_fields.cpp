@@ -2,7 +2,9 @@
 #include <array>
 
 #include "base/enum_table.hpp"
+#include "models/limits.hpp"
 #include "strategies/plan_fields.hpp"
+#include "strategies/step_limits.hpp"
 
 namespace orrery::strategies {
 
@@ -15,8 +17,8 @@ using documents::word;
 using kernels::Dtype;
 
 constexpr double max_parallel = 65536;  // ranks along one axis
-constexpr double max_data = 1 << 20;
-constexpr double max_layers = 8192;
+constexpr double max_data = most_ranks;
+constexpr double max_layers = models::most_layers;
 
 constexpr auto schedule_words = [] {
     std::array<documents::Word, schedule_names.size()> words;

@@ -17,8 +17,7 @@ enum class CudaGraphScope : std::uint8_t {
     routers,          ///< moe_router, moe_preprocess: operators beside a router's product and gate, and nothing else
 };
 
-/// Formats whose operands are cast from 16 bits before each product.
-constexpr bool is_narrow(kernels::Dtype dtype) { return dtype == kernels::Dtype::fp8 || dtype == kernels::Dtype::fp4; }
+using kernels::is_narrow;
 
 /// In what format gradients travel among data ranks: in that of their sums, or in another (gradient_wire.hpp).
 enum class GradientWire : std::uint8_t { as_summed, fp32, fp16, bf16 };
@@ -150,6 +149,9 @@ struct Training {
     /// deterministic-mode: torch.use_deterministic_algorithms, which fills what is allocated (one more kernel each).
     bool deterministic = false;
     bool log_num_zeros_in_grad = false;  ///< zeros among the gradients are counted in each step (optimizer_phase)
+    /// PyTorch's Optimizer.zero_grad(set_to_none=True): a gradient is there from its backward to the update, not in a
+    /// buffer that lasts.
+    bool zero_grad_set_to_none = false;
     /// Each micro-batch's sizes are broadcast among tensor ranks and read by the host (batch_input.hpp).
     bool broadcast_data = false;
     /// cross-entropy-loss-fusion: passes over the logits are joined into few kernels; false: Megatron-LM's own
@@ -169,6 +171,9 @@ struct Training {
     /// Gradients and weights are worked on by kernels over all parameters (apex, Megatron-LM); false: parameter by
     /// parameter, as PyTorch code does.
     bool fused_optimizer = true;
+    /// Of an optimizer that is not fused: PyTorch's foreach, each operation over all parameters at once, whose results
+    /// are as large as they are; false: parameter by parameter.
+    bool foreach_optimizer = false;
     /// moe-expert-capacity-factor: an expert takes at most so many times its mean share of the tokens, the others are
     /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
     double expert_capacity = 0;

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/enum_table.hpp"
+#include "models/limits.hpp"
 #include "strategies/plan_fields.hpp"
 
 namespace orrery::strategies {
@@ -14,7 +15,7 @@ using documents::megatron;
 using documents::word;
 using kernels::Dtype;
 
-constexpr double max_layers_in_bf16 = 8192;
+constexpr double max_layers_in_bf16 = models::most_layers;
 constexpr double max_batch = 1 << 24;  // sequences
 constexpr double max_seq = 1 << 22;    // tokens
 
@@ -32,12 +33,12 @@ constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32
                              word("nvfp4", Dtype::fp4)};
 constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
                                word("transformer-engine", hardware::Software::transformer_engine),
+                               word("pytorch", hardware::Software::pytorch),
                                word("tensorflow", hardware::Software::tensorflow),
                                word("orrery", hardware::Software::orrery),
-                               word("pytorch", hardware::Software::megatron_lm),
                                word("deepspeed", hardware::Software::megatron_lm),
                                word("jax", hardware::Software::tensorflow)};
-static_assert(softwares.size() == enumerators<hardware::Software> + 3);  // and other names
+static_assert(softwares.size() == enumerators<hardware::Software> + 2);  // and other names
 constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwise", Fp8Recipe::tensorwise),
                              word("blockwise", Fp8Recipe::blockwise), word("mxfp8", Fp8Recipe::mxfp8)};
 static_assert(recipes.size() == enumerators<Fp8Recipe>);
@@ -128,7 +129,8 @@ constexpr std::array of_training{
         .when_absent = "newest; flash-2 where software is pytorch or deepspeed"}),
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
-                "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
+                "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow). "
+                "Of software pytorch chains are what torch.compile joins."}),
     field<&Training::bias_activation_fusion>({.name = "bias_activation_fusion",
         .help = "An activation is one kernel, with the bias before it and its gate; false: PyTorch's operators one by "
                 "one, as NeMo has its squared ReLU.",
@@ -183,6 +185,11 @@ constexpr std::array of_training{
                 "waits for the sum.",
         .origin = "Megatron-LM",
         .published = "switches.log-num-zeros-in-grad"}),
+    field<&Training::zero_grad_set_to_none>({.name = "zero_grad_set_to_none",
+        .help = "A gradient is in memory from its backward to the update alone; false: in a buffer that lasts, as "
+                "Megatron-LM's. Of several micro-batches all but the first find the gradients there either way.",
+        .when_absent = "false; true where software is pytorch",
+        .origin = "PyTorch (Optimizer.zero_grad, its default since 2.0)"}),
     field<&Training::broadcast_data>({.name = "broadcast_data",
         .help = "Before each micro-batch its sizes are broadcast among tensor ranks and read by the host, which waits "
                 "for the device (Megatron-LM until November 2023, Megatron-DeepSpeed).",
@@ -219,8 +226,9 @@ constexpr std::array of_training{
                 "operators, one by one. Read under Transformer Engine alone.",
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::software>({.name = "software", .words = softwares,
-        .help = "What dispatches kernels; pytorch and deepspeed cost the host what megatron-lm does, jax what "
-                "tensorflow does; orrery: our own runtime (hardware/README.md).",
+        .help = "What dispatches kernels: layers as Megatron-LM writes them, Transformer Engine's modules, PyTorch's "
+                "own (Hugging Face, TorchTitan); deepspeed costs the host what megatron-lm does, jax what tensorflow "
+                "does; orrery: our own runtime (hardware/README.md).",
         .when_absent = "megatron-lm; in fp8 and fp4 transformer-engine"}),
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
         .help = "Largest gradient norm; 0: no clipping.",
@@ -240,6 +248,11 @@ constexpr std::array of_training{
         .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
                 "loops do. Where nothing is said, false of Adafactor and 8-bit Adam, which have no such kernels.",
         .origin = "apex; PyTorch"}),
+    field<&Training::foreach_optimizer>({.name = "foreach_optimizer",
+        .help = "Beside fused_optimizer false: each operation runs over all parameters at once, and its results are as "
+                "large as they are; false: parameter by parameter.",
+        .when_absent = "false; true of torch.optim's where software is pytorch and fused_optimizer false",
+        .origin = "PyTorch (torch.optim, foreach: its default on GPUs)"}),
     field<&Training::expert_capacity>({.name = "moe_expert_capacity_factor", .min = 0, .max = 1000,
         .help = "An expert takes at most so many times its mean share of the tokens; 0: as many as come."}),
     field<&Training::pad_to_capacity>({.name = "moe_pad_expert_input_to_capacity",

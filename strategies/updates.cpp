@@ -1,6 +1,8 @@
 #include "strategies/updates.hpp"
 
+#include <array>
 #include <utility>
+#include <vector>
 
 #include "strategies/dataflow.hpp"
 #include "strategies/muon.hpp"
@@ -76,7 +78,20 @@ void Updates::by_parameter(std::uint64_t tensors, std::uint64_t owned, std::span
     for (std::uint64_t i = 0; i < dispatched; ++i)
         kernel(kernels.back().name, PointwiseKind::scale, format,
                numbers_of_scale(streams * static_cast<double>(owned) / static_cast<double>(dispatched)), {},
-               i == 0 ? reads : none, i + 1 == dispatched ? writes : none);
+               i == 0 || i + 1 == dispatched ? reads : none, i + 1 == dispatched ? writes : none);
+}
+
+void Updates::foreach (std::uint64_t owned, std::span<const UpdateKernel> kernels, Dtype format,
+                       std::span<const BufferId> reads, std::span<const BufferId> writes) {
+    const std::array result{builder_.buffer(owned * kernels::size_of(format), Keep::scratch)};
+    for (const UpdateKernel& one : kernels) {
+        const bool last = &one == &kernels.back();
+        std::vector<BufferId> written(result.begin(), result.end());
+        if (last) written.insert(written.end(), writes.begin(), writes.end());
+        kernel(one.name, PointwiseKind::scale, format,
+               numbers_of_scale(streams_of(one, format) * static_cast<double>(owned)), {},
+               last || &one == &kernels.front() ? reads : none, written);
+    }
 }
 
 std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned) {
@@ -107,6 +122,8 @@ void update_priced(const Plan& plan, const Stage& stage, std::uint64_t owned, Up
     if (row.norms) agree_on_norms(plan, stage, out);
     if (row.optimizer == Optimizer::muon)
         update_by_muon(plan, stage, out, copies, last);
+    else if (!plan.training.fused_optimizer && plan.training.foreach_optimizer)
+        out.foreach (owned, row.by_parameter, format, copies, last);
     else if (!plan.training.fused_optimizer)
         out.by_parameter(owned_tensors(stage, owned), owned, row.by_parameter, format, copies, last);
     else

@@ -42,6 +42,10 @@ public:
                       kernels::Dtype format, std::span<const BufferId> reads = none,
                       std::span<const BufferId> writes = none);
 
+    /// Each of them over all of a rank's numbers at once, with as many again for what one leaves to the next.
+    void foreach (std::uint64_t owned, std::span<const UpdateKernel> kernels, kernels::Dtype format,
+                  std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);
+
 private:
     Builder& builder_;
     Intern& intern_;

@@ -6,6 +6,7 @@
 #include <regex>
 #include <vector>
 
+#include "models/limits.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/stage_split.hpp"
 #include "validate/map_row.hpp"
@@ -225,7 +226,7 @@ std::uint32_t map_virtual_pipeline(const Row& row, std::uint32_t printed, Softwa
 /// As many layers as it takes on every chunk, and the rest on the last; where none is left for it, it has the loss
 /// alone and the first chunk has the rest. "4,4,4,1", "1,2,2,0".
 std::string all_but_last_alike(std::uint32_t layers, std::uint64_t chunks) {
-    constexpr std::uint64_t most = 8192;  // as many layers as a model may have
+    constexpr std::uint64_t most = models::most_layers;
     if (chunks < 2 || chunks > std::min(most, layers + std::uint64_t{2}))
         throw Skip("how stages of unequal depth are divided is not published");
     const std::uint64_t each = (layers + chunks - 1) / chunks;

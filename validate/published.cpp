@@ -13,7 +13,7 @@ constexpr std::string_view of_structure = "the catalog's model, or the family's 
                            of_mixers = "the catalog's model, or the printed layers (map_hybrid.cpp)",
                            of_experts = "the model's experts (map_experts.cpp)",
                            of_software = "stated, else what the software does (map_strategy.cpp, map_training.cpp)",
-                           of_words = "words of the table", never = "never published: the default";
+                           of_words = "words of the table", never = never_published;
 
 constexpr std::array table{
     FieldRule{"model", "name", "the row's, a label"},
@@ -91,7 +91,7 @@ constexpr std::array table{
     FieldRule{"strategy", "fsdp_implementation", of_software},
     FieldRule{"strategy", "fsdp_reshard_after_forward", of_words},
     FieldRule{"strategy", "fsdp_layers_per_unit", never},
-    FieldRule{"strategy", "fsdp_prefetch", never},
+    FieldRule{"strategy", "fsdp_prefetch", "none of the first ZeRO-3 (map_strategy.cpp)"},
     FieldRule{"strategy", "fsdp_limit_all_gathers", never},
     FieldRule{"strategy", "gradient_sync", of_software},
     FieldRule{"strategy", "grad_reduce_collective", of_software},
@@ -112,7 +112,8 @@ constexpr std::array table{
     FieldRule{"strategy", "recompute_early_stop", of_software},
     FieldRule{"strategy", "split_classes", never},
     FieldRule{"strategy", "synchronize_checkpoint_boundary", never},
-    FieldRule{"strategy", "cpu_offloading_num_layers", "DeepSpeed's checkpoints in host memory, all layers"},
+    FieldRule{"strategy", "cpu_offloading_num_layers",
+              "a switch, else all layers of DeepSpeed's checkpoints in host memory (map_strategy.cpp)"},
     FieldRule{"strategy", "optimizer_cpu_offload", of_words},
     FieldRule{"strategy", "optimizer_offload_fraction", "all of it"},
     FieldRule{"strategy", "overlap_cpu_optimizer_d2h_h2d", "with DeepSpeed (map_strategy.cpp)"},
@@ -162,6 +163,7 @@ constexpr std::array table{
     FieldRule{"training", "disable_parameter_transpose_cache", never},
     FieldRule{"training", "num_layers_at_start_in_bf16", never},
     FieldRule{"training", "num_layers_at_end_in_bf16", "in NVFP4 as Megatron-Bridge's recipe (recipes.cpp)"},
+    FieldRule{"training", "zero_grad_set_to_none", never},
     FieldRule{"training", "broadcast_data", of_software},
     FieldRule{"training", "cross_entropy_loss_fusion", of_software},
     FieldRule{"training", "cross_entropy", of_software},
@@ -181,6 +183,7 @@ constexpr std::array table{
     FieldRule{"training", "optimizer", "of its scripts (map_optimizer.cpp)"},
     FieldRule{"training", "muon_num_ns_steps", never},
     FieldRule{"training", "fused_optimizer", "of its scripts (map_optimizer.cpp)"},
+    FieldRule{"training", "foreach_optimizer", never},
     FieldRule{"training", "moe_expert_capacity_factor", of_experts},
     FieldRule{"training", "moe_pad_expert_input_to_capacity", of_experts},
 };

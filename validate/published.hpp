@@ -23,6 +23,8 @@ void read_published(const Row& row, std::span<const documents::Field<Struct>> fi
 struct FieldRule {
     std::string_view section, key, rule;
 };
+/// The rule of fields that keep their default (tests/validate/carried_rows_test.cpp).
+inline constexpr std::string_view never_published = "never published: the default";
 /// Every field of model, strategy and training has a path or one of these.
 std::span<const FieldRule> field_rules();
 

@@ -196,14 +196,15 @@ bool widens_activations(const Row& row, Software software) {
 }
 
 hardware::Software dispatcher_of(const Row& row, Software software) {
-    using hardware::Software::megatron_lm, hardware::Software::tensorflow, hardware::Software::transformer_engine;
+    using hardware::Software::megatron_lm, hardware::Software::pytorch, hardware::Software::tensorflow,
+        hardware::Software::transformer_engine;
     const bool local = row.words("switches.transformer-impl") == "local";
     switch (software) {
         case Software::megatron_core: return local ? megatron_lm : transformer_engine;
         case Software::nemo: return transformer_engine;
         case Software::jax: return tensorflow;
         case Software::data_parallel:
-            return any_of(framework_words(row), {"torch", "llm-foundry"}) ? megatron_lm : tensorflow;
+            return any_of(framework_words(row), {"torch", "llm-foundry"}) ? pytorch : tensorflow;
         case Software::megatron_2021:
         case Software::megatron_local:
         case Software::megatron_deepspeed:

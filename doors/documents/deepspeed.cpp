@@ -314,6 +314,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
         else if (!same_word(name, "AdamW"))
             set_key("/training/optimizer", *optimizer, draft);
     }
+    draft.set("/training/software", "deepspeed", draft.whole_file());
     draft.set("/training/kernel_fusion", "operators", draft.whole_file());  // PyTorch's, one by one
     if (request.model.empty())
         draft.want("/model", draft.whole_file(), "DeepSpeed's files do not describe the model",

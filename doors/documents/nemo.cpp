@@ -10,6 +10,7 @@
 #include "doors/documents/nemo_keys.hpp"
 #include "doors/dropout.hpp"
 #include "doors/readers.hpp"
+#include "doors/recomputation.hpp"
 #include "doors/vocabulary.hpp"
 
 namespace orrery::doors {
@@ -131,16 +132,9 @@ void read_recomputation(const Givens& given, Draft& draft) {
     const Given* const granularity = given.find("model.activations_checkpoint_granularity");
     if (granularity == nullptr) return;
     set_key("/strategy/recompute", *granularity, draft);
-    const Given* const number = given.find("model.activations_checkpoint_num_layers");
-    if (text_of(granularity->value) != "full" || number == nullptr) return;
-    const auto layers = whole_of(*number, draft, 0);
-    if (!layers || given.text("model.activations_checkpoint_method") != "block") return;
-    const std::uint64_t stages = std::max<std::uint64_t>(1, draft.whole("/strategy/pipeline", 1)) *
-                                 std::max<std::uint64_t>(1, draft.whole("/strategy/virtual_pipeline", 1));
-    if (*layers == 0)
-        draft.set("/strategy/recompute", "none", number->origin);
-    else if (*layers < draft.whole("/model/num_hidden_layers", 0) / stages)
-        set_key("/strategy/recompute_num_layers", *number, draft);
+    if (text_of(granularity->value) == "full")
+        read_recomputed_layers(given.find("model.activations_checkpoint_num_layers"),
+                               given.find("model.activations_checkpoint_method"), draft);
 }
 
 void read_parallelism(const Givens& given, Draft& draft) {

@@ -326,7 +326,6 @@ void read_precision(const Givens& given, Draft& draft) {
     if (converters != nullptr) note_converters(*converters, given, draft);
     if (fp8) {
         draft.set("/training/precision", "fp8", converters->origin);
-        draft.set("/training/software", "pytorch", converters->origin);  // torchao's products
         const Given* const recipe = given.find_any(
             {"float8.recipe_name", "quantize.linear.float8.recipe_name", "quantize.dense.float8.recipe_name"});
         draft.set("/training/fp8_recipe", "tensorwise", recipe == nullptr ? converters->origin : recipe->origin);
@@ -340,7 +339,6 @@ void read_precision(const Givens& given, Draft& draft) {
                 draft.set("/training/fp8_param_gather", true, given.find(gathers)->origin);  // torchao's, of tensors
     } else if (converters != nullptr && is_mxfp8(*converters)) {
         draft.set("/training/precision", "fp8", converters->origin);
-        draft.set("/training/software", "pytorch", converters->origin);
         draft.set("/training/fp8_recipe", "mxfp8", converters->origin);
     } else {
         draft.set("/training/precision", name == "float32" ? "fp32" : "bf16", origin);
@@ -383,6 +381,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
     draft.want("/training/seq_length", draft.whole_file(), "training.seq_len is not given",
                "--set training.seq_length=N");
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
+    draft.set("/training/software", "pytorch", draft.whole_file());
     draft.set("/training/kernel_fusion", is_compiled(given, "model") ? "full" : "operators", draft.whole_file());
     draft.set("/training/cross_entropy", is_compiled(given, "loss") ? "in_place" : "torch", draft.whole_file());
     read_what_pytorch_runs(request, given, draft);

@@ -12,6 +12,7 @@
 
 #include "doors/convert.hpp"
 #include "doors/megatron/rules.hpp"
+#include "doors/recomputation.hpp"
 #include "strategies/modules.hpp"
 #include "strategies/stage_split.hpp"
 
@@ -187,27 +188,6 @@ std::string granularity_of(const Givens& given, const Given*& said) {
     return said != nullptr ? "selective" : "";
 }
 
-void read_recomputed_layers(const Givens& given, Draft& draft) {
-    const Given* const number =
-        given.find_any({"recompute_num_layers", "activations_checkpoint_num_layers", "checkpoint_num_layers"});
-    if (number == nullptr) return;
-    const auto layers = whole_of(*number, draft, 0);
-    if (!layers) return;
-    const Given* const method = given.find_any({"recompute_method", "activations_checkpoint_method"});
-    if (method == nullptr || text_of(method->value) != "block") {
-        if (*layers > 1)
-            draft.findings.not_modelled(number->origin.place, number->origin.name,
-                                        "the input of every layer is kept, not of every so many-th alone",
-                                        "1, or compare the memory with a measurement");
-        return;
-    }
-    const std::uint64_t chunk = layers_of_stage(draft) / draft.whole("/strategy/virtual_pipeline", 1);
-    if (*layers == 0)
-        draft.set("/strategy/recompute", "none", number->origin);
-    else if (*layers < chunk)
-        set_key("/strategy/recompute_num_layers", {number->name, *layers, number->origin}, draft);
-}
-
 /// Without --first-last-layers-bf16 the two counts say nothing; with it each is 1 where it is not given.
 void read_wide_ends(const Givens& given, Draft& draft) {
     const Given* const on = given.find("first_last_layers_bf16");
@@ -353,7 +333,10 @@ void read_recomputation(const Givens& given, Draft& draft) {
     }
     if (granularity.empty()) return;
     set_key("/strategy/recompute", {"recompute_granularity", granularity, said->origin}, draft);
-    if (granularity == "full") return read_recomputed_layers(given, draft);
+    if (granularity == "full")
+        return read_recomputed_layers(
+            given.find_any({"recompute_num_layers", "activations_checkpoint_num_layers", "checkpoint_num_layers"}),
+            given.find_any({"recompute_method", "activations_checkpoint_method"}), draft);
     if (const Given* const modules = given.find("recompute_modules")) read_modules(*modules, draft);
 }
 

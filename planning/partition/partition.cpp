@@ -72,7 +72,7 @@ void require_one_kind(const StageTables& tables) {
 Replication replication(const Site& site, const Chain& chain) {
     const Plan& plan = site.scenario.plan;
     if (plan.model.experts > 0)
-        throw Error("", "/model/experts", "experts lie on data ranks, of which each stage would have others",
+        throw Error("", "/model/num_experts", "experts lie on data ranks, of which each stage would have others",
                     "take a model without experts");
     const std::vector<WorkerLevel> levels = levels_of(plan, site.cluster, plan.strategy.tensor * plan.strategy.context);
     Replication result{replicated_stages(chain, levels), data_parallel_seconds(chain, levels)};

@@ -276,7 +276,8 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         const std::uint64_t states = share(mesh, owns, owns.states, parameters * state.optimizer);
         const std::uint64_t there = strategies::offloaded(plan, states);
         sum += there == 0 ? states : states - there - std::min<std::uint64_t>(states - there, 1);  // rounded once
-        const std::uint64_t gradients = share(mesh, owns, owns.gradients, parameters * state.gradient);
+        const std::uint64_t gradients =
+            plan.gradients_come_and_go() ? 0 : share(mesh, owns, owns.gradients, parameters * state.gradient);
         const std::uint64_t rounding = of.chunks.back().last + 1;  // a byte for each bucket: not more than layers
         sum += gradients - std::min(gradients, rounding);
         const std::uint64_t last = experts ? of.last_experts : of.last_parameters - of.last_experts;

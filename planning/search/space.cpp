@@ -12,6 +12,7 @@
 #include "documents/message.hpp"
 #include "strategies/plan_keys.hpp"
 #include "strategies/stage_split.hpp"
+#include "strategies/step_limits.hpp"
 
 namespace orrery::planning {
 
@@ -116,12 +117,11 @@ Values expert_ranks(const Plan& plan, const Room&) {
 }
 
 Values micro_batches(const Plan& plan, const Room&) {
-    constexpr uint64_t most_tokens = 1U << 26U, most_passes = 1'000'000;  // strategies/plan.cpp
     const uint64_t share = plan.training.global_batch / plan.strategy.data;
     return those(divisors(share), [&](uint64_t b) {
         if (plan.model.text.layers > 0 && b != share) return false;  // all are compared at once
-        return b * (uint64_t{plan.training.seq} + plan.training.decoder_seq) <= most_tokens &&
-               share / b * plan.model.layers <= most_passes;
+        return b * (uint64_t{plan.training.seq} + plan.training.decoder_seq) <= strategies::most_tokens &&
+               strategies::layer_passes(plan.model, static_cast<double>(share / b)) <= strategies::most_passes;
     });
 }
 

@@ -12,6 +12,7 @@
 #include "sim/collective/halving_doubling.hpp"
 #include "sim/collective/hierarchical.hpp"
 #include "sim/collective/in_network.hpp"
+#include "sim/collective/nccl_tuning.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/ring.hpp"
 #include "sim/collective/torus_ring.hpp"
@@ -36,18 +37,38 @@ Schedule ring(CollectiveKind kind, const Group& group, double bytes) {
     return kind == broadcast ? chain_broadcast_schedule(group, bytes) : ring_schedule(kind, group, bytes);
 }
 
+/// Chips with links of their own take rings along the dimensions of the grid that they fill.
+bool rings_of_torus(const Machine& machine, CollectiveKind kind, const Shape& shape) {
+    return machine.chip_hop_seconds > 0 && kind != broadcast && !shape.grid.empty();
+}
+
+/// NCCL weighs trees for an all_reduce alone.
+bool weighs_trees(const Machine& machine, CollectiveKind kind) {
+    return kind == all_reduce && machine.chip_hop_seconds == 0 && machine.host_message_seconds == 0;
+}
+
+/// Messages leave by the GPU on the receiver's rail where it is reached by NVLink.
+bool forwards(const Machine& machine, const Shape& shape) {
+    return machine.nvlink && shape.nodes > 1 && shape.ranks > shape.nodes;
+}
+
 constexpr Algorithm table[] = {
-    {"ring", "every rank passes to the next, a ring for every NIC", rings, Latencies::ring, true, ring_outline, ring},
+    {"ring", "every rank passes to the next, a ring for every NIC", rings, Latencies::ring, true, ring_outline, ring,
+     [](const Machine& m, CollectiveKind kind, const Shape& s) { return !rings_of_torus(m, kind, s); }},
     {"tree", "double binary tree over the nodes, a chain inside them", trees, Latencies::tree, true,
      [](CollectiveKind kind, const Shape& s) {
          return kind == broadcast ? tree_broadcast_outline(s) : tree_outline(s);
      },
      [](CollectiveKind kind, const Group& g, double bytes) {
          return kind == broadcast ? tree_broadcast_schedule(g, bytes) : tree_schedule(g, bytes);
-     }},
+     },
+     [](const Machine& m, CollectiveKind kind, const Shape&) { return weighs_trees(m, kind); }},
     {"nvls_tree", "reduction in the NVSwitches, double binary tree between nodes", only_all_reduce,
      Latencies::in_switch, false, [](CollectiveKind, const Shape& s) { return in_switch_tree_outline(s); },
-     [](CollectiveKind, const Group& g, double bytes) { return in_switch_tree_schedule(g, bytes); }},
+     [](CollectiveKind, const Group& g, double bytes) { return in_switch_tree_schedule(g, bytes); },
+     [](const Machine& m, CollectiveKind kind, const Shape& s) {
+         return weighs_trees(m, kind) && m.nvls && s.nodes > 1 && s.ranks >= 2 * s.nodes;
+     }},
     {"sharp", "reduction in the switches of the network (CollNet)", only_all_reduce, Latencies::in_network, false,
      [](CollectiveKind, const Shape& s) { return in_network_outline(s); },
      [](CollectiveKind, const Group& g, double bytes) { return in_network_schedule(g, bytes); }},
@@ -62,15 +83,20 @@ constexpr Algorithm table[] = {
     {"halving_doubling", "exchanges of halves with ever farther partners", reductions, Latencies::ring, false,
      halving_doubling_outline, halving_doubling_schedule},
     {"torus_ring", "rings along every dimension of a grid, both ways at once", reductions, Latencies::ring, false,
-     torus_ring_outline, torus_ring_schedule},
+     torus_ring_outline, torus_ring_schedule, rings_of_torus},
     {"direct", "a message to every other rank, all at once", pairs, Latencies::messages, false, direct_outline,
-     direct_schedule},
+     direct_schedule,
+     [](const Machine& m, CollectiveKind kind, const Shape& s) {
+         return kind == all_to_all && s.once >= 1 && !forwards(m, s);
+     }},
     {"pxn", "direct, but leaving by the GPU on the receiver's rail", only_all_to_all, Latencies::messages, false,
      [](CollectiveKind, const Shape& s) { return pxn_outline(s); },
-     [](CollectiveKind, const Group& g, double bytes) { return pxn_schedule(g, bytes); }},
+     [](CollectiveKind, const Group& g, double bytes) { return pxn_schedule(g, bytes); },
+     [](const Machine& m, CollectiveKind, const Shape& s) { return s.once >= 1 && forwards(m, s); }},
     {"once_a_node", "what several of a node want goes there once, and on inside", only_all_to_all, Latencies::messages,
      false, [](CollectiveKind, const Shape& s) { return once_a_node_outline(s); },
-     [](CollectiveKind, const Group& g, double bytes) { return once_a_node_schedule(g, bytes); }},
+     [](CollectiveKind, const Group& g, double bytes) { return once_a_node_schedule(g, bytes); },
+     [](const Machine&, CollectiveKind, const Shape& s) { return s.once < 1; }},
     {"pairwise", "a message to every other rank, one after another", only_all_to_all, Latencies::messages, false,
      [](CollectiveKind, const Shape& s) { return pairwise_outline(s); },
      [](CollectiveKind, const Group& g, double bytes) { return pairwise_schedule(g, bytes); }},

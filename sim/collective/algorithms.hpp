@@ -9,6 +9,8 @@
 
 namespace orrery::sim {
 
+struct Machine;  // nccl_tuning.hpp
+
 /// Whose start-up latencies NCCL's tuning model gives it.
 enum class Latencies : std::uint8_t { ring, tree, in_switch, in_network, messages };
 
@@ -20,6 +22,8 @@ struct Algorithm {
     bool protocols;  ///< LL and LL128 besides Simple
     Outline (*outline)(kernels::CollectiveKind kind, const Shape& shape);
     Schedule (*schedule)(kernels::CollectiveKind kind, const Group& group, double bytes);
+    /// Whether it is weighed for a kind that it serves where nobody asks for an algorithm; null: never.
+    bool (*automatic)(const Machine& machine, kernels::CollectiveKind kind, const Shape& shape) = nullptr;
 
     [[nodiscard]] bool serves(kernels::CollectiveKind kind) const;
 };

@@ -8,6 +8,7 @@
 #include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "hardware/compute_capability.hpp"
 #include "hardware/datasheets.hpp"
 #include "hardware/nccl.hpp"
 
@@ -22,37 +23,16 @@ constexpr double us = 1e-6;
 
 constexpr hardware::NcclLatency base = hardware::nccl_base, nvlink = hardware::nccl_nvlink, pci = hardware::nccl_pci,
                                 net = hardware::nccl_net;
-// Of the same table.
-constexpr double nvls_tree_net = 20.9;                      // NET, NVLSTree, Simple
-constexpr double collnet_net = 31.0, collnet_nvlink = 3.7;  // NET and NVLINK, CollnetDirect, Simple
-// The network of that table: its NET, ring, LL latency.
-constexpr double reference_network_seconds = 2.7 * us;
-
-// llMaxBws of several nodes, GB/s: on 2 nodes and on more. NCCL picks by the CPU: DGX A100 has AMD's, the others
-// Intel's.
-constexpr double ll_intel[] = {39.0, 20.4}, ll_amd[] = {22.5, 19.0};
-
-// The most that a channel carries, GB/s of bus traffic, on 2 nodes and on more; Volta, Ampere, Hopper, Blackwell.
-constexpr double ring_ll128_channel[][2] = {{20.0, 20.0}, {20.0, 20.0}, {36.7, 36.7}, {40.0, 40.0}};
-constexpr double tree_ll128_channel[][2] = {{20.0, 20.0}, {20.0, 20.0}, {36.7, 29.0}, {31.67, 20.0}};
-constexpr double tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {41.4, 36.0}, {42.8, 24.0}};
-constexpr double nvls_tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {57.7, 45.5}, {96.0, 80.0}};
-
-// Plateau of Simple rings (ncclTopoGetAlgoTime): latency times 1.9 before Ampere, 1.4 since.
-constexpr double ring_plateau_volta = 1.9, ring_plateau = 1.4;
-
-constexpr EnumTable<Protocol, double> ring_efficiency{hardware::nccl_ll_share, 0.92, 1.0};
-constexpr EnumTable<Protocol, double> tree_efficiency{0.92 / 3.8, 0.92 * 120.0 / 128.0, 0.92};
-
 constexpr EnumNames<Protocol> names{"LL", "LL128", "Simple"};
 constexpr std::array<Protocol, 3> all_protocols{Protocol::ll, Protocol::ll128, Protocol::simple};
 
 std::size_t index(Protocol protocol) { return static_cast<std::size_t>(protocol); }
 
+/// Chips and cores, which NCCL does not know, count as Ampere.
 Generation generation_of(const topology::Gpu& gpu) {
-    if (gpu.name.starts_with("B") || gpu.name.starts_with("GB")) return Generation::blackwell;
-    if (gpu.name.starts_with("H")) return Generation::hopper;
-    if (gpu.name.starts_with("V") || gpu.name.starts_with("P")) return Generation::volta;
+    if (gpu.compute_capability >= hardware::blackwell) return Generation::blackwell;
+    if (gpu.compute_capability >= hardware::hopper) return Generation::hopper;
+    if (gpu.compute_capability > 0 && gpu.compute_capability < hardware::ampere) return Generation::volta;
     return Generation::ampere;
 }
 
@@ -65,8 +45,8 @@ double ring_latency(std::size_t p, CollectiveKind kind, const Outline& outline, 
     const double between = (shape.ranks == shape.nodes ? net.tree[p] : net.ring[p]) * us +
                            machine.extra_latency_seconds * (p == 2 ? 2 : 1);
     const double plateau = kind != CollectiveKind::all_reduce || p != 2 || shape.nodes == 1 ? 1
-                           : machine.generation == Generation::volta                        ? ring_plateau_volta
-                                                                                            : ring_plateau;
+                           : machine.generation == Generation::volta ? hardware::nccl_ring_plateau_volta
+                                                                     : hardware::nccl_ring_plateau;
     return plateau *
            (outline.launches * base.ring[p] * us + outline.inner_steps * inside + outline.outer_steps * between);
 }
@@ -122,7 +102,7 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
     machine.simple_only =
         machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == hardware::efa_adapter.name;
-    machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - reference_network_seconds);
+    machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - hardware::nccl_network * us);
     return machine;
 }
 
@@ -150,9 +130,10 @@ double latency_seconds(const Algorithm& algorithm, Protocol protocol, Collective
     switch (algorithm.latencies) {
         case Latencies::ring: return ring_latency(p, kind, outline, shape, machine);
         case Latencies::tree: return tree_latency(p, outline, machine);
-        case Latencies::in_switch: return outline.outer_steps * (nvls_tree_net * us + flushed);
+        case Latencies::in_switch: return outline.outer_steps * (hardware::nccl_nvls_tree_net * us + flushed);
         case Latencies::in_network:
-            return outline.inner_steps * collnet_nvlink * us + outline.outer_steps * (collnet_net * us + flushed);
+            return outline.inner_steps * hardware::nccl_collnet_nvlink * us +
+                   outline.outer_steps * (hardware::nccl_collnet_net * us + flushed);
         case Latencies::messages: break;
     }
     const double post = shape.nodes > 1 ? 3 * machine.post_seconds : 0;
@@ -168,8 +149,8 @@ double send_latency_seconds(const Machine& machine) {
 }
 
 double efficiency(const Algorithm& algorithm, Protocol protocol) {
-    if (algorithm.latencies == Latencies::tree) return tree_efficiency[protocol];
-    return ring_efficiency[protocol];
+    const bool tree = algorithm.latencies == Latencies::tree;
+    return (tree ? hardware::nccl_tree_share : hardware::nccl_ring_share)[index(protocol)];
 }
 
 double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,
@@ -178,13 +159,15 @@ double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t no
     if (nodes < 2) return std::numeric_limits<double>::infinity();
     const std::size_t scale = nodes == 2 ? 0 : 1, generation = static_cast<std::size_t>(machine.generation);
     const double channels = std::min(rails, machine.nics);
-    if (algorithm.latencies == Latencies::in_switch) return channels * nvls_tree_channel[generation][scale] * GB;
-    if (protocol == Protocol::ll) return (machine.generation == Generation::ampere ? ll_amd : ll_intel)[scale] * GB;
+    if (algorithm.latencies == Latencies::in_switch) return channels * hardware::nccl_nvls_tree[generation][scale] * GB;
+    if (protocol == Protocol::ll)
+        return (machine.generation == Generation::ampere ? hardware::nccl_ll_amd : hardware::nccl_ll_intel)[scale] * GB;
     if (algorithm.latencies == Latencies::tree) {
-        const double whole = tree_channel[generation][scale], lines = tree_ll128_channel[generation][scale];
+        const double whole = hardware::nccl_tree_simple[generation][scale];
+        const double lines = hardware::nccl_tree_ll128[generation][scale];
         return channels * (protocol == Protocol::ll128 ? std::min(whole, lines) : whole) * GB;
     }
-    if (protocol == Protocol::ll128) return channels * ring_ll128_channel[generation][scale] * GB;
+    if (protocol == Protocol::ll128) return channels * hardware::nccl_ring_ll128[generation][scale] * GB;
     return std::numeric_limits<double>::infinity();
 }
 

@@ -97,22 +97,7 @@ bool Pricer::possible(const Algorithm& algorithm) const {
 }
 
 bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Shape& shape) const {
-    if (!algorithm.serves(kind)) return false;
-    if (kind == CollectiveKind::all_to_all) {
-        if (shape.once < 1) return algorithm.name == "once_a_node";
-        const bool forwards = machine_.nvlink && shape.nodes > 1 && shape.ranks > shape.nodes;
-        return algorithm.name == (forwards ? "pxn" : "direct");
-    }
-    if (machine_.chip_hop_seconds > 0) {
-        const bool rings = kind != CollectiveKind::broadcast && !shape.grid.empty();
-        return algorithm.name == (rings ? "torus_ring" : "ring");
-    }
-    if (algorithm.name == "ring") return true;
-    if (machine_.host_message_seconds > 0) return false;
-    if (kind != CollectiveKind::all_reduce) return false;
-    if (algorithm.name == "tree") return true;
-    return algorithm.latencies == Latencies::in_switch && possible(algorithm) && shape.nodes > 1 &&
-           shape.ranks >= 2 * shape.nodes;
+    return algorithm.serves(kind) && algorithm.automatic != nullptr && algorithm.automatic(machine_, kind, shape);
 }
 
 }  // namespace orrery::sim

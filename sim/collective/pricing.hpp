@@ -56,8 +56,7 @@ public:
     [[nodiscard]] Cost cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
                             double seconds_per_byte) const;
 
-    /// What NCCL weighs for the kind: ring, tree and NVLS tree; direct or PXN messages for all_to_all, DeepEP's of
-    /// tokens. Chips with links of their own take rings along the dimensions of the grid that they fill.
+    /// Whether it is weighed for the kind where nobody asks for an algorithm (Algorithm::automatic).
     [[nodiscard]] bool automatic(const Algorithm& algorithm, kernels::CollectiveKind kind, const Shape& shape) const;
 
     /// Whether the machine has what the algorithm works with.

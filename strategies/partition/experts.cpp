@@ -419,7 +419,7 @@ void ExpertSharder::shard() && {
 
 bool host_reads_counts(const Training& training) {
     using hardware::Software;
-    const bool eager = training.software == Software::megatron_lm || training.software == Software::transformer_engine;
+    const bool eager = training.software != Software::tensorflow && training.software != Software::orrery;
     const bool recorded = training.cuda_graph && training.cuda_graph_scope == CudaGraphScope::full_iteration;
     return eager && !recorded && !training.pad_to_capacity;
 }

@@ -40,7 +40,7 @@ std::vector<Work>::iterator product_in(std::vector<Work>& works, bool backward) 
 bool casts_before_gather(const Training& training) {
     using hardware::Software;
     return training.software == Software::transformer_engine ||
-           (training.software == Software::megatron_lm && training.fp8_recipe == Fp8Recipe::tensorwise);
+           (training.software == Software::pytorch && training.fp8_recipe == Fp8Recipe::tensorwise);
 }
 
 bool next_adds_bias(const LayerStream& stream) {

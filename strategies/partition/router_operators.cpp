@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "hardware/host_time.hpp"
+
 namespace orrery::strategies {
 
 namespace {
 
 std::uint32_t works(double kernels) {
-    return static_cast<std::uint32_t>(std::lround(kernels / launches_of_plain_kernel));
+    return static_cast<std::uint32_t>(std::lround(kernels / hardware::launches_of_kernel));
 }
 
 double kernels_of_forward(const Plan& plan) {

@@ -25,9 +25,6 @@ inline constexpr double router_backward_kernels = 6, unfused_router_backward_ker
 /// Of a forward's the product and the gate are works of their own.
 inline constexpr double named_router_kernels = 2;
 
-/// What hardware/host_time counts as one kernel of PyTorch's is 88 launches over 55 (hardware/README.md).
-inline constexpr double launches_of_plain_kernel = 88.0 / 55.0;
-
 /// How many works stand for them, in a forward and in a backward: none but under Transformer Engine, of whose layers
 /// they were counted.
 struct RouterOperators {

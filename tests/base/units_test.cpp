@@ -59,21 +59,14 @@ TEST(ParseSeconds, IsExactInEveryUnit) {
     EXPECT_EQ(parse_seconds("0 s"), 0.0);
 }
 
-TEST(ParseFlops, KnowsDecimalPrefixes) {
-    EXPECT_EQ(parse_flops("312 TFLOP/s"), 312e12);
-    EXPECT_EQ(parse_flops("1 PFLOP/s"), 1e15);
-    EXPECT_EQ(parse_flops("5 FLOP/s"), 5.0);
-}
-
 struct Parser {
     std::string_view kind, known_unit;
     std::function<void(std::string_view)> parse;
 };
 
-const std::array<Parser, 4> parsers{{{"bytes", "GiB", [](std::string_view text) { parse_bytes(text); }},
+const std::array<Parser, 3> parsers{{{"bytes", "GiB", [](std::string_view text) { parse_bytes(text); }},
                                      {"rate", "Gb/s", [](std::string_view text) { parse_bytes_per_second(text); }},
-                                     {"time", "us", [](std::string_view text) { parse_seconds(text); }},
-                                     {"flops", "TFLOP/s", [](std::string_view text) { parse_flops(text); }}}};
+                                     {"time", "us", [](std::string_view text) { parse_seconds(text); }}}};
 
 /// Refused, with what was read and the units that would be understood.
 void expect_refused(const Parser& parser, std::string_view text, std::string_view why) {

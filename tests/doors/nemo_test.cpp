@@ -53,6 +53,18 @@ TEST(NeMo, TakesAVocabularysSizeWhereItsTokenizerIsNotKnown) {
     EXPECT_TRUE(says(read(own), Verdict::refused, "the size of this tokenizer's vocabulary"));
 }
 
+TEST(NeMo, ReadsLayersThatRunAgainAsMegatronDoes) {
+    const auto with = [](const char* method, int layers) {
+        return read(small + "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: " + method +
+                    "\n  activations_checkpoint_num_layers: " + std::to_string(layers) + '\n');
+    };
+    EXPECT_EQ(at(with("block", 5), "/strategy/recompute_num_layers"), 5);
+    EXPECT_EQ(at(with("block", 24), "/strategy/recompute_num_layers"), nullptr) << "all of them";
+    EXPECT_EQ(at(with("block", 0), "/strategy/recompute"), "none");
+    EXPECT_EQ(at(with("uniform", 1), "/strategy/recompute"), "full");
+    EXPECT_TRUE(says(with("uniform", 2), Verdict::not_modelled, "activations_checkpoint_num_layers"));
+}
+
 TEST(NeMo, ReadsDropouts) {
     const Imported alone = read(small + "  hidden_dropout: 0.1\n  attention_dropout: 0.0\n");
     EXPECT_EQ(at(alone, "/training/dropout"), 0.1) << refusals(alone);

@@ -40,6 +40,7 @@ TEST(TorchTitan, ReadsWhatPyTorchRuns) {
     EXPECT_EQ(at(with("full"), "/strategy/recompute_early_stop"), true) << refusals(with("full"));
     EXPECT_EQ(at(with("none"), "/strategy/recompute_early_stop"), nullptr);
     EXPECT_EQ(at(with("none"), "/training/attention_kernel"), "cudnn");
+    EXPECT_EQ(at(with("none"), "/training/software"), "pytorch");
 }
 
 TEST(TorchTitan, TakesALocalBatchFromEveryRank) {

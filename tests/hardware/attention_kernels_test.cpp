@@ -1,6 +1,11 @@
 #include "hardware/attention_kernels.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "base/enum_table.hpp"
 
@@ -34,6 +39,23 @@ TEST(AttentionKernels, TablesAreOfFlashAttention2OnAmpereAndNewerOnHopper) {
         << "wide heads";
     EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 100, {.head_dim = 128}).forward, 1);
     EXPECT_EQ(attention_rates(AttentionKernel::newest, 90, {.head_dim = 128}).backward, 1);
+}
+
+/// The table of hardware/README.md says what the constants are.
+TEST(AttentionKernels, StandInTheReadmeAsTheyAre) {
+    std::ifstream file("hardware/README.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    const auto row = [](const char* what, AttentionKernel kernel, std::uint32_t width) {
+        const AttentionRates rates = attention_rates(kernel, 90, {.head_dim = width});
+        return fmt::format("| {} | {:.1f}% | {:.1f}% |", what, 100 * rates.forward, 100 * rates.backward);
+    };
+    constexpr const char* wide = "the same, heads wider than 128";
+    for (const std::string& line :
+         {row("FlashAttention-2 on Hopper", AttentionKernel::flash_2, 128), row(wide, AttentionKernel::flash_2, 192),
+          row("cuDNN on Hopper (Transformer Engine)", AttentionKernel::cudnn, 128),
+          row(wide, AttentionKernel::cudnn, 192)})
+        EXPECT_NE(text.str().find(line), std::string::npos) << line;
 }
 
 TEST(AttentionKernels, CudnnGotFasterOnBlackwellAlone) {

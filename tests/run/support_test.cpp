@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "base/error.hpp"
 #include "models/catalog.hpp"
@@ -137,7 +140,7 @@ const Refusal model_cases[]{
      }},
     {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 3; }},
     {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 255; }},
-    {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
+    {"/model/position_embedding_type", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
     {"/training/precision",
      [](Plan& p) {
          p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
@@ -290,7 +293,22 @@ const Refusal strategy_cases[]{
      }},
 };
 
+/// Keys of a scenario's sections, as JSON pointers.
+const std::set<std::string>& known_pointers() {
+    static const std::set<std::string> all = [] {
+        std::ifstream file("scenarios/scenario.schema.json");
+        const nlohmann::json schema = nlohmann::json::parse(file);
+        std::set<std::string> pointers;
+        for (const char* section : {"model", "strategy", "training"})
+            for (const auto& [key, value] : schema.at("properties").at(section).at("properties").items())
+                pointers.insert(std::string("/") + section + '/' + key);
+        return pointers;
+    }();
+    return all;
+}
+
 void expect_refused(const Refusal& one) {
+    EXPECT_TRUE(known_pointers().contains(one.pointer)) << one.pointer << " is no key of a scenario";
     Plan plan = executable();
     one.change(plan);
     try {

@@ -234,6 +234,8 @@ void draw_optimizer(Dice& dice, json& scenario) {
     training["optimizer"] = optimizer;
     const bool fused = dice.coin();
     training["fused_optimizer"] = fused && optimizer != "adafactor" && optimizer != "adam8bit";
+    const bool of_torch = optimizer == "adam" || optimizer == "sgd" || optimizer == "momentum";
+    if (!fused && of_torch && dice.coin()) training["foreach_optimizer"] = true;
 }
 
 /// Muon, in one scenario of six that it goes with.
@@ -245,6 +247,7 @@ void draw_muon(Dice& dice, json& scenario) {
     if (dice.between(0, 5) != 0 || sharded || strategy.contains("compression") || training.contains("lora_rank"))
         return;
     training["optimizer"] = "muon";
+    training.erase("foreach_optimizer");
     training["muon_num_ns_steps"] = steps;
 }
 

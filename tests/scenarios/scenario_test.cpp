@@ -86,7 +86,7 @@ TEST(Scenario, NarrowProductsAreTransformerEnginesUnlessItSaysOthers) {
     };
     EXPECT_EQ(software({{"precision", "bf16"}}), hardware::Software::megatron_lm);
     EXPECT_EQ(software({{"precision", "fp8"}}), hardware::Software::transformer_engine);
-    EXPECT_EQ(software({{"precision", "fp8"}, {"software", "pytorch"}}), hardware::Software::megatron_lm);
+    EXPECT_EQ(software({{"precision", "fp8"}, {"software", "pytorch"}}), hardware::Software::pytorch);
 }
 
 /// What each software and optimizer has, where a scenario says nothing more.

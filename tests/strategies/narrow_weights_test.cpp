@@ -234,11 +234,11 @@ TEST(NarrowActivations, AreGatheredInAByteByThoseWhoCastFirst) {
         return bytes;
     };
     using hardware::Software;
-    const std::uint64_t wide = gathered(Software::megatron_lm, Fp8Recipe::blockwise);
-    EXPECT_LT(gathered(Software::megatron_lm, Fp8Recipe::tensorwise), 0.75 * static_cast<double>(wide));
-    EXPECT_EQ(gathered(Software::megatron_lm, Fp8Recipe::delayed), wide);
+    const std::uint64_t wide = gathered(Software::pytorch, Fp8Recipe::blockwise);
+    EXPECT_LT(gathered(Software::pytorch, Fp8Recipe::tensorwise), 0.75 * static_cast<double>(wide));
+    EXPECT_EQ(gathered(Software::pytorch, Fp8Recipe::delayed), wide);
     EXPECT_EQ(gathered(Software::transformer_engine, Fp8Recipe::tensorwise),
-              gathered(Software::megatron_lm, Fp8Recipe::tensorwise));
+              gathered(Software::pytorch, Fp8Recipe::tensorwise));
 }
 
 TEST(NarrowWeights, TheOptimizerCastsItsOwnShare) {

@@ -6,9 +6,11 @@
 
 #include "hardware/datasheets.hpp"
 #include "models/operators.hpp"
+#include "strategies/plan_fields.hpp"
 #include "tests/validate/sample.hpp"
 #include "validate/collectives.hpp"
 #include "validate/measured.hpp"
+#include "validate/published.hpp"
 #include "validate/ratios.hpp"
 #include "validate/rows.hpp"
 
@@ -33,6 +35,35 @@ std::string reason(const char* file, const char* id) {
 }
 
 }  // namespace
+
+template <class Struct>
+void expect_defaults(const Row& row, std::string_view section, std::span<const documents::Field<Struct>> fields,
+                     const Struct& mapped) {
+    for (const documents::Field<Struct>& field : fields)
+        for (const FieldRule& rule : field_rules()) {
+            const bool here = rule.section == section && rule.key == field.key.name;
+            if (!here || rule.rule != never_published) continue;
+            EXPECT_TRUE(field.get(mapped) == field.get(Struct{})) << row.id() << " has another " << rule.key;
+        }
+}
+
+/// What is said to be never published is never set, unless the row states it.
+TEST(CarriedRows, FieldsThatNoTablePrintsKeepTheirDefaults) {
+    std::size_t rows = 0;
+    for (const auto& file : carried_files())
+        for (const Row& row : load_rows(file).rows) {
+            if (row.has("scenario")) continue;
+            try {
+                const strategies::Plan plan = map_row(row, test::any_profile).plan;
+                expect_defaults<strategies::Strategy>(row, "strategy", strategies::strategy_fields(), plan.strategy);
+                expect_defaults<strategies::Training>(row, "training", strategies::training_fields(), plan.training);
+                ++rows;
+            } catch (const Skip&) {
+            } catch (const Error&) {
+            }
+        }
+    EXPECT_GT(rows, 1000U);
+}
 
 TEST(CarriedRows, SuperPodOf2021) {
     const auto s = scenario("megatron_papers", "megatron/sc21_t1_530B");

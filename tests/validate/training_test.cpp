@@ -188,7 +188,7 @@ TEST(MapTraining, TheHostRunsTheFrameworksCode) {
     EXPECT_EQ(software({}), Software::megatron_lm);
     EXPECT_EQ(software(core), Software::transformer_engine);
     EXPECT_EQ(software(with(core, {{"switches", {{"transformer-impl", "local"}}}})), Software::megatron_lm);
-    EXPECT_EQ(software(with(bert, {{"gbs", 64}, {"mbs", 8}})), Software::megatron_lm);
+    EXPECT_EQ(software(with(bert, {{"gbs", 64}, {"mbs", 8}})), Software::pytorch);
     EXPECT_EQ(software(with(bert, {{"gbs", 64}, {"mbs", 8}, {"switches", {{"framework", "TensorFlow2"}}}})),
               Software::tensorflow);
 }

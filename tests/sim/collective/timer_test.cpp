@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "hardware/compute_capability.hpp"
 #include "sim/collective/chip_grid.hpp"
 #include "sim/network.hpp"
 #include "tests/sim/bench.hpp"
@@ -60,6 +61,8 @@ TEST(Times, NeverBeatTheNicsNorALatency) {
         for (const Algorithm& algorithm : algorithms())
             for (const CollectiveKind kind : algorithm.kinds) {
                 if (algorithm.name == "torus_ring") continue;
+                const bool reduces = bed.cluster.gpu_of(0).compute_capability >= hardware::hopper;  // its NVSwitches
+                if (algorithm.latencies == Latencies::in_switch && !reduces) continue;
                 const double bytes = std::exp2(4 + static_cast<double>(random() % 280) / 10);
                 const std::uint32_t nodes = 2U << random() % 3, ranks = nodes * bed.cluster.gpus_per_node();
                 SCOPED_TRACE(testing::Message() << spec.preset << ' ' << algorithm.name << ' ' << kernels::name(kind));
@@ -153,6 +156,16 @@ TEST(Times, AgreeWithTheNetworkOfASimulatedStep) {
                 const double alone = network.alone(network.collective(kind, gpus, bytes, path), path) - launch;
                 EXPECT_NEAR(bed.seconds(kind, 32, bytes), alone, 0.03 * alone) << preset << ' ' << kernels::name(kind);
             }
+    }
+}
+
+TEST(Times, ReductionsInNvswitchesAreRefusedWhereTheyCannotReduce) {
+    EXPECT_GT(Bed({.preset = "dgx-h100", .nodes = 2}).seconds(all_reduce, 16, MiB, "nvls_tree"), 0);
+    try {
+        (void)Bed({.preset = "dgx-a100", .nodes = 2}).seconds(all_reduce, 16, MiB, "nvls_tree");
+        FAIL() << "an A100's NVSwitches reduced";
+    } catch (const Error& error) {
+        EXPECT_NE(error.hint().find("ring or tree"), std::string::npos);
     }
 }
 
