@@ -44,7 +44,6 @@ struct Dimension {
 
 constexpr std::array<Unit, 1> size_units{{{"B"}}};
 constexpr std::array<Unit, 2> rate_units{{{"b/s", 1, 8}, {"B/s"}}};
-constexpr std::array<Unit, 1> flops_units{{{"FLOP/s"}}};
 constexpr std::array<Unit, 8> time_units{{{"ns", 1, 1'000'000'000},
                                           {"us", 1, 1'000'000},
                                           {"ms", 1, 1'000},
@@ -57,8 +56,6 @@ constexpr std::array<Unit, 8> time_units{{{"ns", 1, 1'000'000'000},
 constexpr Dimension size{"a size in bytes", size_units, true, "B, kB, MB, GB, TB, PB or KiB, MiB, GiB, TiB, PiB"};
 constexpr Dimension rate{"a rate in bits or bytes per second", rate_units, true,
                          "b/s, kb/s, Mb/s, Gb/s, Tb/s (bits) or B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s"};
-constexpr Dimension compute{"a rate of floating-point operations", flops_units, true,
-                            "FLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s"};
 constexpr Dimension duration{"a time", time_units, false, "ns, us, ms, s, min, h, days"};
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why, const Dimension& dimension) {

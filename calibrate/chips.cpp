@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "calibrate/attention_backward.hpp"
 #include "hardware/gpu.hpp"
 
 namespace orrery::calibrate {
@@ -50,7 +51,8 @@ std::map<std::string, Constant> constants_of(const hardware::Gpu& chip) {
         {"memory_bytes_per_second", {chip.memory_bytes_per_second, "B/s", chip.datasheet}},
         {"sustained_gemm", {1, "1", "its product is one of a running training step, or of many in a row"}},
         {"attention_backward_rate",
-         {0.863, "1", "63% of the peak backward, 73% forward on A100 (FlashAttention-2); no reading on a TPU"}},
+         {flash_2_backward.rate, "1",
+          "63% of the peak backward, 73% forward on A100 (FlashAttention-2); no reading on a TPU"}},
         {"kernel_gap_seconds", {0, "s", std::string(compiled)}},
         {"launch_seconds", {0, "s", std::string(compiled)}},
         {"collective_launch_seconds", {0, "s", std::string(compiled)}},

@@ -37,11 +37,6 @@ constexpr std::string_view b300_sustained =
 constexpr std::string_view gb300_sustained =
     "1769 TFLOP/s found by a long search on B300 (mamf-finder, Bekman, ML Engineering), by the datasheets' peaks 1966, "
     "over the best of the imported bf16 table, ";
-constexpr std::string_view flash_3 =
-    "561 of 648 TFLOP/s, backward of forward, H100, head width 128, 16k tokens (FlashAttention-3, figures 5 and 6)";
-constexpr std::string_view flash_2 =
-    "63% of the peak backward, 73% forward on A100 (FlashAttention-2, abstract and section 4.1)";
-
 constexpr std::string_view azure_stream =
     "BabelStream's add and triad (Azure/AI-benchmarking-guide, Azure_Results, HBM bandwidth)";
 constexpr double blackwell_stream = 7.35e12;
@@ -132,8 +127,7 @@ constexpr GpuFacts table[] = {
      .sustained = 9.094,
      .best = 9.094,
      .sustained_origin = "no reading of a long run: the best of the imported table in 16 bits, ",
-     .backward_rate = 0.863,
-     .backward_origin = flash_2,
+     .backward = flash_2_backward,
      .deepbench = p100_deepbench,
      .over_v100_links = 4 * hardware::nvlink1_bytes_per_second / (6 * hardware::nvlink2_bytes_per_second),
      .measured_on = "NVIDIA P100-PCIE-16GB, the same chip at 9.3 instead of 10.6 TFLOP/s"},
@@ -148,8 +142,7 @@ constexpr GpuFacts table[] = {
          "best of DeepBench's, which are the best of repeats, ",
      .sustained_single = 14,
      .best_single = 14.6,
-     .backward_rate = 0.863,
-     .backward_origin = flash_2,
+     .backward = flash_2_backward,
      .deepbench = v100_deepbench,
      .over_v100_links = 1},
     {.name = "v100-sxm3",
@@ -161,8 +154,7 @@ constexpr GpuFacts table[] = {
      .sustained_origin = "350 W and more instead of 300 (DGX-2 user guide) hold the clock; no separate reading; of ",
      .sustained_single = 14.6,
      .best_single = 14.6,
-     .backward_rate = 0.863,
-     .backward_origin = flash_2,
+     .backward = flash_2_backward,
      .deepbench = v100_deepbench,
      .over_v100_links = 1},
     {.name = "a100",
@@ -178,8 +170,7 @@ constexpr GpuFacts table[] = {
      .best = 290,
      .sustained_origin = "271 TFLOP/s found by a long search for the fastest matrix product (mamf-finder, Bekman, ML "
                          "Engineering) over the best of the imported bf16 table, ",
-     .backward_rate = 0.863,
-     .backward_origin = flash_2,
+     .backward = flash_2_backward,
      .stream = 1.70e12,
      .stream_origin = azure_stream,
      .nvswitch_bytes_per_second = 12 * hardware::nvlink3_bytes_per_second},
@@ -194,8 +185,7 @@ constexpr GpuFacts table[] = {
      .sustained = 257.1,
      .best = 257.1,
      .sustained_origin = "no reading of a long run: the best of the imported bf16 table, ",
-     .backward_rate = 0.863,
-     .backward_origin = flash_2},
+     .backward = flash_2_backward},
     {.name = "h100",
      .board = "H100-SXM5-80GB",
      .device = "NVIDIA H100-SXM5-80GB",
@@ -210,8 +200,7 @@ constexpr GpuFacts table[] = {
      .sustained_origin = hopper_sustained,
      .sustained_clock = hopper_clock,
      .sustained_clock_origin = hopper_clock_origin,
-     .backward_rate = 0.866,
-     .backward_origin = flash_3,
+     .backward = flash_3_backward,
      .stream = 2.97e12,
      .stream_origin = azure_stream,
      .fp8 = h100_fp8,
@@ -230,8 +219,7 @@ constexpr GpuFacts table[] = {
      .sustained_origin = hopper_sustained,
      .sustained_clock = hopper_clock,
      .sustained_clock_origin = hopper_clock_origin,
-     .backward_rate = 0.866,
-     .backward_origin = flash_3,
+     .backward = flash_3_backward,
      .stream = 4.15e12,
      .stream_origin = azure_stream,
      .fp8 = h200_fp8,
@@ -247,8 +235,7 @@ constexpr GpuFacts table[] = {
      .sustained = 1745,
      .best = 1704.5,
      .sustained_origin = b200_sustained,
-     .backward_rate = 0.866,
-     .backward_origin = flash_3,
+     .backward = flash_3_backward,
      .stream = blackwell_stream,
      .stream_origin = blackwell_stream_origin,
      .fp8 = b200_fp8,
@@ -266,8 +253,7 @@ constexpr GpuFacts table[] = {
      .sustained = 1822,
      .best = 1903.1,
      .sustained_origin = gb200_sustained,
-     .backward_rate = 0.866,
-     .backward_origin = flash_3,
+     .backward = flash_3_backward,
      .stream = blackwell_stream,
      .stream_origin = blackwell_stream_origin,
      .fp8 = gb200_fp8,
@@ -285,8 +271,7 @@ constexpr GpuFacts table[] = {
      .sustained = 1769,
      .best = 2089.8,
      .sustained_origin = b300_sustained,
-     .backward_rate = 0.866,
-     .backward_origin = flash_3,
+     .backward = flash_3_backward,
      .stream = blackwell_stream,
      .stream_origin = blackwell_stream_origin,
      .fp8 = b300_fp8,
@@ -305,8 +290,7 @@ constexpr GpuFacts table[] = {
      .sustained = 1769 * superchip,
      .best = 2089.8,
      .sustained_origin = gb300_sustained,
-     .backward_rate = 0.866,
-     .backward_origin = flash_3,
+     .backward = flash_3_backward,
      .stream = blackwell_stream,
      .stream_origin = blackwell_stream_origin,
      .fp8 = gb300_fp8,
@@ -387,7 +371,7 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
          {0.015, "1",
           "8% of variation on average among GPUs of one kind in a cluster (Sinha et al., arXiv 2208.11035), taken as "
           "the range between a box plot's whiskers: 5.4 standard deviations"}},
-        {"attention_backward_rate", {facts.backward_rate, "1", std::string(facts.backward_origin)}},
+        {"attention_backward_rate", {facts.backward.rate, "1", std::string(facts.backward.origin)}},
         {"attention_dropout_forward", {dropout.forward, "1", std::string(dropout.origin)}},
         {"attention_dropout_backward", {dropout.backward, "1", std::string(dropout.origin)}},
         {"kernel_gap_seconds",

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "calibrate/attention_backward.hpp"
 #include "calibrate/profile.hpp"
 #include "hardware/gpu.hpp"
 
@@ -42,8 +43,7 @@ struct GpuFacts {
     double sustained_clock = 0;  ///< over the highest, while that product ran; 0: not told
     std::string_view sustained_clock_origin = {};
     double sustained_single = 0, best_single = 0;  ///< of fp32, where its units are held down otherwise
-    double backward_rate;
-    std::string_view backward_origin;
+    AttentionBackward backward;
     double stream = 0;  ///< bytes per second of a long stream; 0: no reading
     std::string_view stream_origin = {};
     std::span<const Product> fp8 = {};  ///< lasting rates

@@ -94,7 +94,7 @@ struct Timed {
         : cluster(topology::build(scenario.cluster)),
           network(cluster, sim::profiles_of(scenario, cluster, profiles),
                   sim::insisted_algorithms(scenario.plan.strategy)),
-          costs(step, scenario.plan, network, true, nullptr) {}
+          costs(step, scenario.plan, network, sim::BesideCollectives::slowed, nullptr) {}
 
     [[nodiscard]] report::ChakraTimes times(const strategies::StepProgram& step) const {
         return {

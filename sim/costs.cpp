@@ -102,8 +102,8 @@ ShareOf share_of(const kernels::Kernel& kernel) {
 bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel) == ShareOf::memory_bound; }
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
-             const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding,
-             std::uint32_t rank, StepClock clock)
+             const calibrate::Predictor& predictor, const Network& network, BesideCollectives beside,
+             const Folding* folding, std::uint32_t rank, StepClock clock)
     : network_(network),
       folding_(folding),
       rank_(rank),
@@ -116,7 +116,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
       looped_product_(looped_product_seconds(predictor.constant("launch_seconds"))),
       looped_message_(looped_message_seconds(predictor.constant("launch_seconds"))),
-      slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
+      slowdown_(beside == BesideCollectives::slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     const double launch = predictor.constant("launch_seconds");
     const KernelPrices prices(step, plan, gpu, predictor, network.gpus_per_node(), clock);
     for (const kernels::Kernel& kernel : step.kernels) {
@@ -139,8 +139,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         for (const Op& op : block.ops) body.hand_outs.push_back(hand_out(op));
     }
     for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
-        Beside beside(slowdown_);
-        blocks_.push_back(block_times(step, block, beside));
+        Beside lane(slowdown_);
+        blocks_.push_back(block_times(step, block, lane));
         repeated_.push_back({blocks_.back().cost});
     }
     programs_.resize(step.programs.size());

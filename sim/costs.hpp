@@ -112,18 +112,22 @@ struct KernelCost {
     bool product = false;
 };
 
+/// What kernels do beside a collective: take longer (Beside, by the profile's overlap_slowdown), or as long as alone.
+enum class BesideCollectives : std::uint8_t { slowed, as_alone };
+
 class Costs {
 public:
     /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node, over the tensor and expert
     /// axes; called or one by one, its operations take the same times. A GPU whose memory is slower or faster than the
     /// profile's device (A100 with 40 and 80 GB) takes proportionally longer or shorter over memory-bound kernels.
     /// Others run at the rate of the slowest of the ranks' boards, for which all wait: its mean, by the profile's
-    /// board_spread. slowed: kernels beside a collective take longer (Beside, by the profile's overlap_slowdown).
-    /// folding: of the step, where groups and their links are looked up; without it they are worked out. rank: one that
-    /// runs on the GPU, whose groups stand for those of all. clock: `highest` where `step` is a part of one.
+    /// board_spread. folding: of the step, where groups and their links are looked up; without it they are worked out.
+    /// rank: one that runs on the GPU, whose groups stand for those of all. clock: `highest` where `step` is a part of
+    /// one.
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
-          const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
-          const Folding* folding = nullptr, std::uint32_t rank = 0, StepClock clock = StepClock::of_the_program);
+          const calibrate::Predictor& predictor, const Network& network,
+          BesideCollectives beside = BesideCollectives::slowed, const Folding* folding = nullptr,
+          std::uint32_t rank = 0, StepClock clock = StepClock::of_the_program);
 
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }

@@ -9,7 +9,7 @@ namespace orrery::sim {
 KindCosts::KindCosts(Costs costs) : first_rank_{0} { costs_.push_back(std::move(costs)); }
 
 KindCosts::KindCosts(const strategies::StepProgram& step, const strategies::Plan& plan, const Network& network,
-                     bool slowed, const Folding* folding) {
+                     BesideCollectives beside, const Folding* folding) {
     constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     const Kinds& kinds = network.kinds();
     const std::uint32_t ranks = step.mesh.ranks();
@@ -25,7 +25,7 @@ KindCosts::KindCosts(const strategies::StepProgram& step, const strategies::Plan
         if (first[kind] == none) continue;
         number_of_kind[kind] = static_cast<std::uint16_t>(costs_.size());
         first_rank_.push_back(first[kind]);
-        costs_.emplace_back(step, plan, kinds[kind].gpu, *kinds[kind].predictor, network, slowed, folding, first[kind]);
+        costs_.emplace_back(step, plan, kinds[kind].gpu, *kinds[kind].predictor, network, beside, folding, first[kind]);
     }
     if (costs_.size() == 1) return;
     number_.reserve(ranks);

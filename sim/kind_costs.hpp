@@ -13,8 +13,8 @@ public:
     /// One kind for all ranks.
     KindCosts(Costs costs);
     /// Of the network's kinds those on which ranks run, in the order of kinds; the rest as for Costs.
-    KindCosts(const strategies::StepProgram& step, const strategies::Plan& plan, const Network& network, bool slowed,
-              const Folding* folding);
+    KindCosts(const strategies::StepProgram& step, const strategies::Plan& plan, const Network& network,
+              BesideCollectives beside, const Folding* folding);
 
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(costs_.size()); }
     [[nodiscard]] const Costs& operator[](std::uint32_t number) const { return costs_[number]; }

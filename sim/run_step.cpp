@@ -165,9 +165,10 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
       program(timeable(built, plan, network, how)),
       others(beside(program, how, network)),
       folding(fold(program, plan, network, how, others)),
-      costs(program, plan, network, true, folding.get()) {
+      costs(program, plan, network, BesideCollectives::slowed, folding.get()) {
     for (std::size_t i = 0; i < others.size(); ++i)
-        others[i].costs.emplace(others[i].program, how.others[i].plan, network, true, others[i].folding.get());
+        others[i].costs.emplace(others[i].program, how.others[i].plan, network, BesideCollectives::slowed,
+                                others[i].folding.get());
     const Tapes tapes(program, costs, folding->traffic, folding->classes);
     if (how.few_spans && run_as_one(how, tapes)) return;
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes)
@@ -264,9 +265,8 @@ void RanStep::complete_spans(const KnownStart& known, const Tapes& tapes) {
         for (std::size_t i = 0, first = tape.ops.size() - rest.size(); i < tape.ops.size(); ++i) {
             if (!known.knows(tape.ops[i], before.spans[i])) rank.spans[i] = rest[i - first];
         }
-        std::ranges::copy_if(before.data_waits, std::back_inserter(rank.data_waits), [&](const Wait& wait) {
-            return known.knows(tape.ops[wait.op], before.spans[wait.op]);
-        });
+        std::ranges::copy_if(before.data_waits, std::back_inserter(rank.data_waits),
+                             [&](const Wait& wait) { return known.knows(tape.ops[wait.op], before.spans[wait.op]); });
     }
 }
 

@@ -43,7 +43,7 @@ private:
 };
 
 /// Who shares which node; chips share their host.
-void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, bool nodes_stated, Job& job) {
+void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, bool pays_idle, Job& job) {
     const strategies::Mesh mesh = plan.mesh();
     const std::uint32_t chips_per_host = cluster.fabric().parts().chips_per_host;
     ByNode ranks, of_first_replica, replicas, readers;
@@ -60,7 +60,7 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, b
     const auto all = static_cast<std::size_t>(reliability::Savers::all_ranks);
     job.nodes = ranks.nodes();
     job.gpus = ranks.entries();
-    job.idle_gpus = nodes_stated ? cluster.gpus() - job.gpus : 0;
+    job.idle_gpus = pays_idle ? cluster.gpus() - job.gpus : 0;
     job.replicas = plan.strategy.data;
     job.micro_batches = plan.micro_batches();
     job.per_node = replicas.most();
@@ -107,7 +107,8 @@ Job job_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     Job job;
     job.step_s = step_seconds;
     job.steps = scenario.outputs.token_budget / plan.examples();
-    add_nodes(plan, cluster, scenario.cluster.nodes > 0, job);
+    // Beside other jobs nobody says whose the idle ones are.
+    add_nodes(plan, cluster, scenario.cluster.nodes > 0 && scenario.other_jobs.empty(), job);
     add_bytes(plan, step, job);
     job.nics_bytes_per_second = cluster.nodes() > 1 ? cluster.nic_bytes_per_second() * cluster.nics_per_node() : 0;
     const topology::GpuId first = plan.placement.gpu(0);

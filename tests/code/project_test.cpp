@@ -45,6 +45,7 @@ TEST(Project, LeavesNothingUnfinished) { EXPECT_EQ(broken(leftovers), ""); }
 
 TEST(Project, DescribesEveryFolder) {
     for (const std::string& finding : folder_readmes(project())) ADD_FAILURE() << finding;
+    for (const std::string& finding : readmes_name_headers(project())) ADD_FAILURE() << finding;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <regex>
 #include <set>
 
@@ -240,6 +241,39 @@ Findings folder_readmes(const std::vector<SourceFile>& files) {
     Findings findings;
     for (const std::string_view top : tops)
         if (!described.contains(top)) findings.push_back(fmt::format("{}/: no README.md says what it is", top));
+    return findings;
+}
+
+namespace {
+
+/// As a word of its own: "plan" is none of "plan_fields".
+bool has_word(std::string_view text, std::string_view word) {
+    const auto part_of_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !part_of_word(text[at - 1])) && (end == text.size() || !part_of_word(text[end]))) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+Findings readmes_name_headers(const std::vector<SourceFile>& files) {
+    constexpr std::string_view end = ".hpp";
+    Findings findings;
+    for (const SourceFile& readme : files) {
+        const std::string_view top = first_part(readme.path);
+        if (top.empty() || top == "tests" || readme.path != std::string(top) + "/README.md") continue;
+        for (const SourceFile& file : files) {
+            const std::string_view name =
+                std::string_view(file.path).substr(std::min(file.path.size(), top.size() + 1));
+            if (first_part(file.path) != top || name.find('/') != std::string_view::npos || !name.ends_with(end))
+                continue;
+            const std::string_view stem = name.substr(0, name.size() - end.size());
+            if (!has_word(readme.text, stem))
+                findings.push_back(fmt::format("{}: {} is not in the folder's README.md", file.path, stem));
+        }
+    }
     return findings;
 }
 

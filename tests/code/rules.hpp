@@ -28,6 +28,9 @@ Findings leftovers(const SourceFile& file);
 /// Every folder at the top has a README.md.
 Findings folder_readmes(const std::vector<SourceFile>& files);
 
+/// The README of a folder of code names each header that stands in the folder itself.
+Findings readmes_name_headers(const std::vector<SourceFile>& files);
+
 bool is_cpp(std::string_view path);
 
 }  // namespace orrery::code

@@ -143,6 +143,17 @@ TEST(Leftovers, RefusePathsOfOneMachine) {
     }
 }
 
+TEST(FolderReadmes, NameEveryHeaderOfTheirFolder) {
+    const std::vector<SourceFile> files{{"base/README.md", "| `plan_fields`, units | what |"},
+                                        {"base/plan_fields.hpp", ""},
+                                        {"base/units.hpp", ""},
+                                        {"base/plan.hpp", ""},
+                                        {"base/a/inner.hpp", ""},
+                                        {"base/b.cpp", ""},
+                                        {"sim/c.hpp", ""}};
+    EXPECT_EQ(readmes_name_headers(files), Findings{"base/plan.hpp: plan is not in the folder's README.md"});
+}
+
 TEST(FolderReadmes, AreAskedOfEveryFolderAtTheTop) {
     const Findings findings = folder_readmes({{"base/README.md", ""},
                                               {"base/a.cpp", ""},

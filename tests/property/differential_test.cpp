@@ -87,7 +87,7 @@ Replayed replayed(const strategies::StepProgram& step, const scenarios::Scenario
                   const topology::Cluster& cluster) {
     const calibrate::Predictor& predictor = profiles().find(scenario.profile);
     const Network network(cluster, predictor);
-    const Costs costs(step, scenario.plan, cluster.gpu(), predictor, network, false);
+    const Costs costs(step, scenario.plan, cluster.gpu(), predictor, network, BesideCollectives::as_alone);
     const auto folded = fold_ranks(step, cluster, network, true);
     const Folding& folding = *folded;
     return replay(step, costs, network, folding, *make_fluid_engine(folding.capacities));

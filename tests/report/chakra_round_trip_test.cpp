@@ -63,7 +63,7 @@ public:
           timing_(sim::profiles_of(scenario, cluster_, profiles_)),
           program_(strategies::unrolled(strategies::build(scenario.plan))) {
         const sim::Network network(cluster_, timing_);
-        const sim::KindCosts costs(program_, scenario.plan, network, true, nullptr);
+        const sim::KindCosts costs(program_, scenario.plan, network, sim::BesideCollectives::slowed, nullptr);
         const auto cost = [&](std::uint32_t rank, std::uint32_t op) {
             return costs.of_rank(rank).of(program_.role[rank], op);
         };

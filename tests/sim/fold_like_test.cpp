@@ -29,7 +29,7 @@ struct Folded {
           folding(fold_ranks(traffic, cluster, network, true)) {}
 
     [[nodiscard]] Replayed replayed(const Folding& by) const {
-        const KindCosts costs(step, plan, network, true, &by);
+        const KindCosts costs(step, plan, network, BesideCollectives::slowed, &by);
         const auto engine = make_fluid_engine(by.capacities);
         return replay(step, costs, network, by, *engine);
     }

@@ -57,7 +57,7 @@ Seen check(const scenarios::Scenario& scenario) {
     const auto all = fold_ranks(traffic, cluster, network, true);
     const auto nics = fold_ranks(traffic, cluster, network, true, Binding::nics);
     if (!LinkLoads::can_watch(*nics, *all)) return Seen::not_watched;
-    const KindCosts costs(step, scenario.plan, network, true, all.get());
+    const KindCosts costs(step, scenario.plan, network, BesideCollectives::slowed, all.get());
     LinkLoads loads(*nics, *all, cluster);
     const Replayed by_nics = replay_by(step, costs, network, *nics, &loads);
     if (!loads.all_held()) return Seen::overloaded;

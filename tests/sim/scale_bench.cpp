@@ -100,7 +100,7 @@ double floor_seconds(const Case& c) {
     const Network network(cluster, predictor);
     const strategies::StepProgram step = strategies::build(scenario.plan);
     const auto folding = fold_ranks(step, cluster, network, c.fold);
-    const Costs costs(step, scenario.plan, cluster.gpu(), predictor, network, true, folding.get());
+    const Costs costs(step, scenario.plan, cluster.gpu(), predictor, network, BesideCollectives::slowed, folding.get());
     std::vector<Tape> tapes;
     std::uint32_t slots = 0;
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
