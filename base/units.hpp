@@ -18,8 +18,6 @@ double parse_bytes_per_second(std::string_view text);
 /// "2 us", "1.5 ms", "3 s", "40 ns", "5 min", "2 h", "90 days" -> seconds. Throws Error.
 double parse_seconds(std::string_view text);
 
-/// "312 TFLOP/s" -> floating-point operations per second. Throws Error; zero is refused.
-
 /// 1.84 -> "1.84 s", 0.0021 -> "2.10 ms": three significant digits and the natural unit.
 std::string format_seconds(double seconds);
 

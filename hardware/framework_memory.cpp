@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/compute_capability.hpp"
+#include "hardware/eager.hpp"
 
 namespace orrery::hardware {
 
@@ -47,8 +48,7 @@ FrameworkMemory framework_memory(Software software, int compute_capability, bool
     FrameworkMemory memory{.context = context(compute_capability),
                            .communicators = groups * channels(compute_capability) * connections * connection};
     const bool engine = software == Software::transformer_engine;
-    if (engine || software == Software::megatron_lm || software == Software::pytorch)
-        memory.workspaces = handles * cublas_workspace(compute_capability, deterministic);
+    if (is_eager(software)) memory.workspaces = handles * cublas_workspace(compute_capability, deterministic);
     if (engine) memory.workspaces += engine_workspace(compute_capability);
     return memory;
 }

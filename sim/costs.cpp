@@ -203,7 +203,7 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
 double Costs::dispatch(const Op& op) const {
     const hardware::Way way = way_of(op.label.phase);
     if (op.label.phase == strategies::Phase::optimizer && is_product(op))
-        return plain_dispatch_[way] / strategies::plain_kernels_per_dispatch;
+        return plain_dispatch_[way] / hardware::plain_kernels_per_dispatch;
     if (op.label.phase == strategies::Phase::optimizer) return plain_dispatch_[way];
     if (op.label.plain) return op.label.routed ? plain_dispatch_[way] : router_dispatch_[way];
     if (op.label.looped)

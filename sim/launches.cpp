@@ -1,5 +1,7 @@
 #include "sim/launches.hpp"
 
+#include "hardware/eager.hpp"
+
 namespace orrery::sim {
 
 namespace {
@@ -17,7 +19,7 @@ Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan
                      double launch_seconds) {
     const hardware::Software software = plan.training.software;
     if (plan.model.experts == 0) return {};
-    if (software == hardware::Software::tensorflow || software == hardware::Software::orrery) return {};
+    if (!hardware::is_eager(software)) return {};
     if (const auto* product = std::get_if<kernels::Gemm>(&kernel))
         return {product->batch, hardware::further_expert_seconds(software, host, launch_seconds)};
     if (!casts_by_expert(kernel, plan)) return {};

@@ -43,9 +43,6 @@ inline bool is_fused_adam(const Training& training) {
     return training.optimizer == Optimizer::adam && training.fused_optimizer && training.master_weights;
 }
 
-/// How many of such kernels cost the host what one of a layer's does.
-inline constexpr std::uint64_t plain_kernels_per_dispatch = hardware::plain_kernels_per_dispatch;
-
 /// Throws Error at the key that an optimizer does not go with.
 void check_optimizer(const Plan& plan);
 

@@ -72,7 +72,8 @@ void Updates::gather(const std::string& name, AxisSet group, std::uint64_t bytes
 void Updates::by_parameter(std::uint64_t tensors, std::uint64_t owned, std::span<const UpdateKernel> kernels,
                            Dtype format, std::span<const BufferId> reads, std::span<const BufferId> writes) {
     const std::uint64_t launched = tensors * kernels.size();
-    const std::uint64_t dispatched = (launched + plain_kernels_per_dispatch - 1) / plain_kernels_per_dispatch;
+    constexpr std::uint64_t at_once = hardware::plain_kernels_per_dispatch;
+    const std::uint64_t dispatched = (launched + at_once - 1) / at_once;
     double streams = 0;
     for (const UpdateKernel& one : kernels) streams += streams_of(one, format);
     for (std::uint64_t i = 0; i < dispatched; ++i)

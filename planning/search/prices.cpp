@@ -69,9 +69,8 @@ double Prices::overlap_slowdown() const {
 /// `step` is a part, at whose own clock it may take longer than in the whole.
 sim::Costs Prices::costs(std::uint32_t kind, const strategies::StepProgram& step, const strategies::Plan& plan) const {
     const sim::GpuKind& gpu = network_.kinds()[kind];
-    return {step,           plan,     gpu.gpu,
-            *gpu.predictor, network_, sim::BesideCollectives::slowed,
-            nullptr,        0,        sim::StepClock::highest};
+    constexpr auto beside = sim::BesideCollectives::slowed;
+    return {step, plan, gpu.gpu, *gpu.predictor, network_, beside, nullptr, 0, sim::StepClock::highest};
 }
 
 std::vector<std::uint32_t> Prices::ranks_of(std::uint32_t stage) const {

@@ -106,11 +106,12 @@ SearchQuestion question_of(const scenarios::Request& request, const SearchWishes
     require_one_size(request, keys);
     nlohmann::json document = request.document();
     Asked asked(wishes, request.overrides(document), request.keys.said());
-    if (!wishes.price.empty() && asked.sites.empty() && objective_of(wishes.objective) != Objective::cost)
+    const Objective objective = objective_of(wishes.objective);
+    if (!wishes.price.empty() && asked.sites.empty() && objective != Objective::cost)
         throw Error("--price", "", "decides nothing among the plans of one cluster", "add --objective cost");
     return {.sites = Grid(request.source(), std::move(document), std::move(asked.set), std::move(asked.sites)),
             .given = std::move(asked.given),
-            .objective = objective_of(wishes.objective),
+            .objective = objective,
             .prices = prices_of(wishes.price),
             .top = wishes.top,
             .idle = wishes.idle};

@@ -67,7 +67,7 @@ constexpr Algorithm table[] = {
      Latencies::in_switch, false, [](CollectiveKind, const Shape& s) { return in_switch_tree_outline(s); },
      [](CollectiveKind, const Group& g, double bytes) { return in_switch_tree_schedule(g, bytes); },
      [](const Machine& m, CollectiveKind kind, const Shape& s) {
-         return weighs_trees(m, kind) && m.nvls && s.nodes > 1 && s.ranks >= 2 * s.nodes;
+         return weighs_trees(m, kind) && s.nodes > 1 && s.ranks >= 2 * s.nodes;
      }},
     {"sharp", "reduction in the switches of the network (CollNet)", only_all_reduce, Latencies::in_network, false,
      [](CollectiveKind, const Shape& s) { return in_network_outline(s); },

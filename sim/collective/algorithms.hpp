@@ -22,7 +22,7 @@ struct Algorithm {
     bool protocols;  ///< LL and LL128 besides Simple
     Outline (*outline)(kernels::CollectiveKind kind, const Shape& shape);
     Schedule (*schedule)(kernels::CollectiveKind kind, const Group& group, double bytes);
-    /// Whether it is weighed for a kind that it serves where nobody asks for an algorithm; null: never.
+    /// Whether it is weighed for a kind that it serves, on a machine that can, where nobody asks for one; null: never.
     bool (*automatic)(const Machine& machine, kernels::CollectiveKind kind, const Shape& shape) = nullptr;
 
     [[nodiscard]] bool serves(kernels::CollectiveKind kind) const;

@@ -97,7 +97,8 @@ bool Pricer::possible(const Algorithm& algorithm) const {
 }
 
 bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Shape& shape) const {
-    return algorithm.serves(kind) && algorithm.automatic != nullptr && algorithm.automatic(machine_, kind, shape);
+    return algorithm.serves(kind) && possible(algorithm) && algorithm.automatic != nullptr &&
+           algorithm.automatic(machine_, kind, shape);
 }
 
 }  // namespace orrery::sim

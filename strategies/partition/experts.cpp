@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "hardware/eager.hpp"
 #include "strategies/partition/expert_bias.hpp"
 #include "strategies/partition/expert_clamp.hpp"
 #include "strategies/partition/expert_dispatch.hpp"
@@ -418,10 +419,8 @@ void ExpertSharder::shard() && {
 }  // namespace
 
 bool host_reads_counts(const Training& training) {
-    using hardware::Software;
-    const bool eager = training.software != Software::tensorflow && training.software != Software::orrery;
     const bool recorded = training.cuda_graph && training.cuda_graph_scope == CudaGraphScope::full_iteration;
-    return eager && !recorded && !training.pad_to_capacity;
+    return hardware::is_eager(training.software) && !recorded && !training.pad_to_capacity;
 }
 
 void shard_experts(LayerStream& stream, const models::Experts& op) { ExpertSharder(stream, op).shard(); }
