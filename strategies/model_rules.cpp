@@ -113,8 +113,8 @@ void check_patches(const Plan& plan) {
         refuse("/strategy/cpu_offloading_num_layers",
                fmt::format("layers of {}, which has two towers, stay on the device", name), "set it to 0",
                Source::not_modelled);
-    if (plan.training.fp32_residual_connection)
-        refuse("/training/fp32_residual_connection",
+    if (plan.training.widens_stream())
+        refuse(plan.training.autocast ? "/training/autocast" : "/training/fp32_residual_connection",
                fmt::format("fp32 residual streams of {}, which are of two widths", name), "set it to false",
                Source::not_modelled);
 }

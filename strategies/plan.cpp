@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/operators.hpp"
+#include "strategies/autocast_rules.hpp"
 #include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/expert_rules.hpp"
@@ -375,6 +376,7 @@ void check_together(const Plan& plan, bool batch_divided) {
     check_weight_offload(plan);
     check_precision(plan.training.precision);
     check_narrow_formats(plan);
+    check_autocast(plan);
     check_adapters(plan);
     check_frozen(plan);
     check_unequal_replicas(plan);

@@ -8,7 +8,7 @@ StateBytes state_bytes(const Training& training) {
     using kernels::Dtype;
     const Precision& precision = training.precision;
     const std::uint32_t moments = moment_bytes(training), gradient = kernels::size_of(precision.grad_reduce);
-    if (precision.compute == Dtype::fp32 || precision.compute == Dtype::tf32)
+    if (precision.compute == Dtype::fp32 || precision.compute == Dtype::tf32 || training.autocast)
         return {.weight = 4, .gradient = gradient, .optimizer = moments};  // the weight is its own master
     if (!training.master_weights) return {.weight = 2, .gradient = gradient, .optimizer = moments};
     // A master weight in fp32 beside the moments; 16-bit gradients are copied to fp32 for the update.

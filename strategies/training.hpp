@@ -132,6 +132,9 @@ struct Training {
     bool fused_rms_norm = true;  ///< false: RMSNorm is PyTorch's operators, one by one (partition/eager_rms_norm)
     MemoryFormat memory_format = MemoryFormat::channels_last;  ///< of images between convolutions
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
+    /// torch.autocast: weights and the residual stream are fp32; each product casts what it takes to 16 bits
+    /// (partition/autocast).
+    bool autocast = false;
     bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
     bool fp8_attention = false;       ///< fp8-dot-product-attention: attention's products are in fp8 too
@@ -188,6 +191,7 @@ struct Training {
     /// The embedding and so many of the first layers are not trained: no backward reaches them.
     std::uint32_t frozen_layers = 0;
 
+    [[nodiscard]] bool widens_stream() const { return fp32_residual_connection || autocast; }
     [[nodiscard]] bool scales_loss() const { return precision.compute == kernels::Dtype::fp16; }
     /// Of a long training's steps those that change nothing: each window of a scale that has found its place ends with
     /// one too large, and with `hysteresis` such steps.

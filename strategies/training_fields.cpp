@@ -146,6 +146,10 @@ constexpr std::array of_training{
     field<&Training::fp32_residual_connection>({.name = "fp32_residual_connection",
         .help = "The residual stream in fp32, with its norms, dropouts and sums, beside 16-bit products.",
         .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),
+    field<&Training::autocast>({.name = "autocast",
+        .help = "Weights, their gradients and the residual stream are fp32; each product casts its weights and input to "
+                "16 bits as it begins, and gradients back; softmax and norms are in fp32.",
+        .origin = "PyTorch (torch.autocast)"}),
     field<&Training::fp32_activation_function>({.name = "fp32_activation_function",
         .help = "Activation functions between 16-bit products in fp32: TensorFlow's automatic mixed precision leaves "
                 "powers, and what follows them up to the next product, there.",

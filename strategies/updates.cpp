@@ -99,7 +99,9 @@ std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned) {
     return owned == 0 ? 0 : (stage.tensors * owned + stage.parameters - 1) / stage.parameters;
 }
 
-Dtype optimizer_copy(const Plan& plan) { return in_memory(activation_dtype(plan)); }
+Dtype optimizer_copy(const Plan& plan) {
+    return plan.training.autocast ? Dtype::fp32 : in_memory(activation_dtype(plan));
+}
 
 namespace {
 

@@ -154,6 +154,7 @@ constexpr std::array table{
     FieldRule{"training", "fused_rms_norm", of_software},
     FieldRule{"training", "memory_format", "of the code that ran (map_image.cpp)"},
     FieldRule{"training", "fp32_residual_connection", of_software},
+    FieldRule{"training", "autocast", never},
     FieldRule{"training", "fp32_activation_function", of_software},
     FieldRule{"training", "fp8_recipe", of_words},
     FieldRule{"training", "fp8_dot_product_attention", "where Megatron-Bridge's recipes set it (recipes.cpp)"},

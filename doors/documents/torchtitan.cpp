@@ -316,6 +316,16 @@ bool is_compiled(const Givens& given, std::string_view part) {
     return given.is_on("training.compile") || given.is_on("compile.enable");
 }
 
+/// distributed/utils.py, maybe_enable_amp: fully_shard, which contexts need too, casts weights as it gathers them;
+/// without it products cast them themselves, but where tensor ranks or a pipeline leave everything in fp32.
+void read_unsharded_precision(const Origin& origin, Draft& draft) {
+    const nlohmann::ordered_json* const sharding = draft.find("/strategy/sharding");
+    if (sharding == nullptr || *sharding != "none" || draft.whole("/strategy/context", 1) > 1) return;
+    if (draft.whole("/strategy/tensor", 1) > 1 || draft.whole("/strategy/pipeline", 1) > 1)
+        return draft.set("/training/precision", "fp32", origin);
+    draft.set("/training/autocast", true, origin);
+}
+
 void read_precision(const Givens& given, Draft& draft) {
     const Given* const converters = given.find_any({"model.converters", "float8.enable_float8_linear"});
     const bool fp8 = converters != nullptr &&
@@ -344,6 +354,8 @@ void read_precision(const Givens& given, Draft& draft) {
         draft.set("/training/precision", name == "float32" ? "fp32" : "bf16", origin);
         if (is_in_bf16(given) && name != "float32")
             draft.set("/training/master_weights", false, given.find("training.dtype")->origin);
+        else if (name != "float32")
+            read_unsharded_precision(origin, draft);
     }
     if (is_in_bf16(given))
         note(*given.find("training.dtype"),

@@ -1,4 +1,5 @@
 // A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
+#include "strategies/partition/autocast.hpp"
 #include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/overlapped.hpp"
 #include "strategies/partition/sharder.hpp"
@@ -44,6 +45,9 @@ private:
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
     void sum_input_gradients();
     void account();
+    [[nodiscard]] CastLayer cast_layer() const {
+        return {op_, gemm_.k, gemm_.n, column_ ? stream_.residual_tokens : rows_};
+    }
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
@@ -204,6 +208,7 @@ void LinearSharder::forward() {
     ValueId read = x_;
     const bool local = column_ && gathers_narrow();
     cast_by_norm_ = cast_by_norm();
+    cast_operands(stream_, cast_layer(), piece_);
     if (local && !cast_by_norm_) quantise(list, stream_.residual_tokens, gemm_.k);
     if (column_) read = gather(list, op_.name + " gather", op_.in_features, x_);
     if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
@@ -303,6 +308,7 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
                 return detail;
             });
     }
+    cast_weight_gradients(stream_, cast_layer(), piece_);
     if (!fused)
         list.push_back(
             {.name = op_.name + " accumulate",
@@ -321,6 +327,7 @@ void LinearSharder::sum_input_gradients() {
                         .detail = {std::move(operands)}});
     };
     const View dx{stream_.flow.gradient_of(x_)};
+    cast_input_gradient(stream_, cast_layer(), piece_, reduced_flag);
     if (op_.second_input) {  // of every decoder layer
         LayerFlow& flow = stream_.layer.flow;
         flow.second_gradient_before = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
@@ -420,6 +427,7 @@ void LinearSharder::account() {
     if (op_.second_input)
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;
     piece_.input_bytes = piece_.weight_saved_bytes;
+    if (stream_.plan.training.autocast) piece_.saved_bytes += (in * out + (op_.bias ? out : 0)) * stream_.bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * ((keeps_logits(stream_, op_) ? 0 : out) + in) * stream_.bytes;
 }

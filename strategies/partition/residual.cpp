@@ -1,6 +1,7 @@
 // What ends a branch: the sum with the residual stream, and what a dropout leaves of the branch before it.
 #include <utility>
 
+#include "strategies/partition/autocast.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -10,12 +11,14 @@ namespace {
 using kernels::PointwiseKind;
 
 /// A dropout, its backward, and the sum of the residual connection, each by itself: TensorFlow draws numbers, compares,
-/// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
+/// scales and multiplies (tf.nn.dropout); others have one kernel (dropout). Under autocast a branch is in 16 bits up to
+/// the sum.
 void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t cols, bool biased) {
     const Cells cells{stream.residual_element, stream.residual_tokens, cols};
+    const Cells dropped{stream.plan.training.autocast ? stream.element : cells.element, cells.rows, cells.cols};
     add_casts(stream, piece, cells);
-    if (biased) add_passes(piece.forward, "bias", cells, 1, 0);
-    add_dropout(stream, piece, "dropout", cells);
+    if (biased) add_passes(piece.forward, "bias", dropped, 1, 0);
+    add_dropout(stream, piece, "dropout", dropped);
     add_passes(piece.forward, "residual", cells, 0, 1);
 }
 
@@ -44,6 +47,7 @@ void bias_dropout_add(LayerStream& stream, const models::ResidualAdd& op, Piece&
 void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     Piece piece{.name = "residual add"};
     const auto add = stream.on_residual(PointwiseKind::add, op.width);
+    cast_branch_gradient(stream, stream.residual_columns(op.width), piece);
     if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
         separate_dropout_add(stream, piece, stream.residual_columns(op.width), op.bias);
     } else if (op.dropout) {

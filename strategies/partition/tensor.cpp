@@ -226,7 +226,7 @@ Dtype activation_dtype(const Plan& plan) {
     return is_narrow(compute) ? Dtype::bf16 : compute;
 }
 
-Dtype residual_dtype(const Plan& plan) { return in_fp32(plan, plan.training.fp32_residual_connection); }
+Dtype residual_dtype(const Plan& plan) { return in_fp32(plan, plan.training.widens_stream()); }
 
 namespace {
 std::uint64_t sum_of(const std::vector<Piece>& pieces, std::uint64_t Piece::*member) {
@@ -273,7 +273,7 @@ void finish(LayerStream& stream) {
         return each_detail(stream.layer, [](Detail& detail) { detail = {}; });
     }
     const Training& training = stream.plan.training;  // what activations are cast to is no tensor of the flow
-    if (stream.bytes == 2 && (training.fp32_residual_connection || training.fp32_activation_function))
+    if (stream.bytes == 2 && (training.widens_stream() || training.fp32_activation_function))
         flow.complete = false;
     const auto resolve = [&](Detail& detail) {
         for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);

@@ -18,7 +18,8 @@ using kernels::PointwiseKind;
 
 /// As in Megatron-LM's core attention: baddbmm, fused scale-mask-softmax, dropout, bmm, and a copy to [tokens, hidden].
 /// Other frameworks scale and mask by kernels of their own; under mixed precision TensorFlow's softmax is in fp32:
-/// these are priced and not executed, and so are biases of positions and attention to another sequence.
+/// these are priced and not executed, and so are biases of positions and attention to another sequence. Under
+/// torch.autocast the dropout behind it is in fp32 too.
 class UnfusedAttention {
 public:
     UnfusedAttention(LayerStream& stream, const Shape& s, const AttentionHeads& heads, Piece& piece);
@@ -51,6 +52,7 @@ private:
         return {kind, widens_ ? Dtype::fp32 : s_.dtype, rows_, s_.keys};
     }
     [[nodiscard]] Cells scores() const { return {stream_.element, rows_, s_.keys}; }
+    [[nodiscard]] Cells weights() const { return {autocast_ ? Dtype::fp32 : stream_.element, rows_, s_.keys}; }
     [[nodiscard]] Pointwise context_copy() const {
         return {PointwiseKind::transpose, s_.dtype, s_.tokens(), s_.result_row()};
     }
@@ -79,7 +81,7 @@ private:
     const AttentionHeads& heads_;
     Piece& piece_;
     KernelFusion fusion_;
-    bool apart_, widens_, executed_;
+    bool apart_, autocast_, widens_, executed_;
     std::uint32_t products_, group_;
     std::uint64_t rows_;  ///< of scores
     Piece dropout_{};
@@ -95,7 +97,8 @@ UnfusedAttention::UnfusedAttention(LayerStream& stream, const Shape& s, const At
       piece_(piece),
       fusion_(stream.plan.training.kernel_fusion),
       apart_(fusion_ != KernelFusion::full),
-      widens_(fusion_ == KernelFusion::primitives && s.element_bytes == 2),
+      autocast_(apart_ && stream.plan.training.autocast),
+      widens_(autocast_ || (fusion_ == KernelFusion::primitives && s.element_bytes == 2)),
       executed_(!apart_ && !s.biased && !s.cross),
       products_(s.batch * s.heads),
       group_(s.heads / s.kv_heads),
@@ -131,7 +134,7 @@ Launch UnfusedAttention::copy(std::uint64_t columns, bool joined) const {
 
 /// Its output weighs the values.
 void UnfusedAttention::drop() {
-    if (apart_) return add_dropout(stream_, dropout_, "attention dropout", scores());
+    if (apart_) return add_dropout(stream_, dropout_, "attention dropout", weights());
     const View mask{stream_.flow.activation(kernels::Format::mask, rows_ * s_.keys)};
     weights_ = own(s_.keys);
     const Launch launch = stream_.next_dropout(DropoutSite::Of::scores);
@@ -150,9 +153,11 @@ void UnfusedAttention::forward() {
     if (apart_) add_passes(list, "scale and mask", scores(), 2, 0);
     if (widens_) add(list, "scores to fp32", over_scores(PointwiseKind::cast));
     add(list, "softmax", softmax(PointwiseKind::softmax), detail({scores_, probabilities_}, of_softmax()));
-    if (widens_) add(list, "probabilities to 16 bits", over_scores(PointwiseKind::cast));
+    const auto narrow = [&] { add(list, "probabilities to 16 bits", over_scores(PointwiseKind::cast)); };
+    if (widens_ && !autocast_) narrow();
     if (s_.dropout) drop();
     list.insert(list.end(), dropout_.forward.begin(), dropout_.forward.end());
+    if (autocast_) narrow();
     add(list, "attention context", gemm(s_.value_dim, s_.keys),
         detail({weights_, v, results_},
                product(gemm(s_.value_dim, s_.keys, GemmPass::data_gradient), 0, value_stride(), group_)));
@@ -169,8 +174,10 @@ void UnfusedAttention::backward() {
         detail({d_results, v, gradient_of(weights_)}, product(gemm(s_.keys, s_.value_dim), 0, value_stride(), group_)));
     add(list, "attention context dgrad values", of_keys(s_.value_dim),
         detail({weights_, d_results, formed_[2]}, product(of_keys(s_.value_dim, GemmPass::weight_gradient), 0, 0, 1)));
+    const auto widen = [&] { add(list, "gradient to fp32", over_scores(PointwiseKind::cast)); };
+    if (autocast_) widen();
     list.insert(list.end(), dropout_.backward.begin(), dropout_.backward.end());
-    if (widens_) add(list, "gradient to fp32", over_scores(PointwiseKind::cast));
+    if (widens_ && !autocast_) widen();
     add(list, "softmax backward", softmax(PointwiseKind::softmax_backward),
         detail({probabilities_, gradient_of(probabilities_), d_scores}, of_softmax()));
     if (widens_) add(list, "gradient to 16 bits", over_scores(PointwiseKind::cast));
@@ -202,10 +209,12 @@ void UnfusedAttention::join_gradients() {
     piece_.backward.push_back(std::move(join));
 }
 
-/// Q, K, V; the softmax's output; the dropout's mask and output (Korthikanti et al. 2022, section 4.1).
+/// Q, K, V; the softmax's output; the dropout's mask and output (Korthikanti et al. 2022, section 4.1). Under autocast
+/// the softmax's is fp32, and what weighs the values a copy.
 void UnfusedAttention::account() {
-    piece_.saved_bytes = s_.qkv_bytes() + s_.scores() * s_.element_bytes;
-    if (s_.dropout) piece_.saved_bytes += s_.scores() * (1 + s_.element_bytes);
+    piece_.saved_bytes = s_.qkv_bytes() + s_.scores() * (autocast_ ? 4 : s_.element_bytes);
+    if (s_.dropout) piece_.saved_bytes += s_.scores();
+    if (s_.dropout || autocast_) piece_.saved_bytes += s_.scores() * s_.element_bytes;
     piece_.working_bytes = 2 * s_.scores() * s_.element_bytes;
 }
 

@@ -65,6 +65,20 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
     EXPECT_EQ(at(read(gathers + "recipe_name = \"rowwise\"\n"), "/training/fp8_param_gather"), nullptr);
 }
 
+TEST(TorchTitan, CastsWeightsForEachProductWhereNothingIsSharded) {
+    const std::string replicas = "[parallelism]\ndata_parallel_replicate_degree = 64\ndata_parallel_shard_degree = 1\n";
+    const std::string divided =
+        "[parallelism]\ndata_parallel_replicate_degree = 32\ndata_parallel_shard_degree = 1\n"
+        "tensor_parallel_degree = 2\n";
+    const Imported job = read(replicas + llama);
+    EXPECT_EQ(at(job, "/training/autocast"), true) << refusals(job);
+    EXPECT_EQ(at(job, "/training/precision"), "bf16");
+    EXPECT_EQ(at(read(llama), "/training/autocast"), nullptr) << "fully_shard casts them";
+    EXPECT_EQ(at(read(divided + llama), "/training/autocast"), nullptr);
+    EXPECT_EQ(at(read(divided + llama), "/training/precision"), "fp32") << "nothing is cast at all";
+    EXPECT_EQ(at(read(replicas + llama + "dtype = \"bfloat16\"\n"), "/training/autocast"), nullptr);
+}
+
 /// Micro-batches of one, unless a size is given.
 TEST(TorchTitan, CutsALocalBatchForItsPipeline) {
     const Imported piped = read(llama + "[parallelism]\npipeline_parallel_degree = 4\n");

@@ -1,0 +1,53 @@
+#include "strategies/partition/autocast.hpp"
+
+#include "strategies/compiled.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::PointwiseKind;
+
+/// Of activations: torch.compile joins them to the norms and sums beside them.
+bool casts_activations(const LayerStream& stream) {
+    return stream.plan.training.autocast && !is_compiled(stream.plan.training);
+}
+
+bool takes_stream(const models::Linear& op) { return op.in == models::Dim::hidden; }
+
+}  // namespace
+
+void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
+    if (!stream.plan.training.autocast) return;
+    const auto cast = [&](const char* what, std::uint64_t rows, std::uint64_t cols) {
+        piece.forward.push_back({.name = piece.name + what, .what = stream.pointwise(PointwiseKind::cast, rows, cols)});
+    };
+    if (takes_stream(layer.op) && casts_activations(stream)) cast(" input to 16 bits", layer.rows, layer.inputs);
+    cast(" weight to 16 bits", layer.outputs, layer.inputs);
+    if (layer.op.bias) cast(" bias to 16 bits", 1, layer.outputs);
+}
+
+void cast_weight_gradients(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
+    if (!stream.plan.training.autocast) return;
+    const auto cast = [&](const char* what, std::uint64_t rows, std::uint64_t cols) {
+        piece.backward.push_back(
+            {.name = piece.name + what, .what = stream.pointwise(PointwiseKind::cast, rows, cols), .of_weights = true});
+    };
+    cast(" weight gradient to fp32", layer.outputs, layer.inputs);
+    if (layer.op.bias) cast(" bias gradient to fp32", 1, layer.outputs);
+}
+
+void cast_input_gradient(const LayerStream& stream, const CastLayer& layer, Piece& piece, std::uint8_t needs) {
+    if (!takes_stream(layer.op) || !casts_activations(stream)) return;
+    piece.backward.push_back({.name = piece.name + " input gradient to fp32",
+                              .what = stream.pointwise(PointwiseKind::cast, layer.rows, layer.inputs),
+                              .needs = needs});
+}
+
+void cast_branch_gradient(const LayerStream& stream, std::uint64_t width, Piece& piece) {
+    if (!casts_activations(stream)) return;
+    piece.backward.push_back({.name = piece.name + " gradient to 16 bits",
+                              .what = stream.pointwise(PointwiseKind::cast, stream.residual_tokens, width)});
+}
+
+}  // namespace orrery::strategies
