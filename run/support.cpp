@@ -233,6 +233,8 @@ void require_executable(const strategies::Plan& plan) {
             "set it to false");
     require(!training.fp32_residual_connection, "/training/fp32_residual_connection",
             "a residual stream in fp32 cannot be executed yet", "set it to false");
+    require(!training.zero_grad_set_to_none, "/training/zero_grad_set_to_none",
+            "gradients lie in a buffer that lasts", "set it to false");
     require(!training.autocast, "/training/autocast", "products that cast weights in fp32 cannot be executed yet",
             "set it to false");
     require(!training.fp32_activation_function, "/training/fp32_activation_function",

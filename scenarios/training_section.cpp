@@ -44,12 +44,14 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
     if (!reader.has("fused_optimizer")) training.fused_optimizer = strategies::updates_many_at_once(training.optimizer);
     if (!reader.has("software")) training.software = usual_software(training.precision.compute);
+    const bool pytorch = training.software == hardware::Software::pytorch;
     if (!reader.has("attention_kernel")) training.attention_kernel = usual_attention(reader.choice("software", ""));
     if (!reader.has("foreach_optimizer"))
-        training.foreach_optimizer = training.software == hardware::Software::pytorch && !training.fused_optimizer &&
-                                     strategies::has_foreach(training.optimizer);
-    if (!reader.has("zero_grad_set_to_none"))
-        training.zero_grad_set_to_none = training.software == hardware::Software::pytorch;
+        training.foreach_optimizer =
+            pytorch && !training.fused_optimizer && strategies::has_foreach(training.optimizer);
+    if (!reader.has("zero_grad_set_to_none")) training.zero_grad_set_to_none = pytorch;
+    if (!reader.has("gradient_as_bucket_view")) training.gradient_as_bucket_view = !pytorch;
+    if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch;
     if (!reader.has("moe_permute_fusion")) training.permute_fusion = usual_permute_fusion(training.software);
     return training;
 }

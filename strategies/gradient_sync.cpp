@@ -25,6 +25,7 @@ GradientSync::GradientSync(const Plan& plan, const Stage& stage, std::span<const
       dense_scatters_(moves(mesh_, dense_.formed, dense_.gradients, dense_.replicas)),
       expert_scatters_(moves(mesh_, experts_.formed, experts_.gradients, experts_.replicas)),
       buckets_(gradient_buckets(stage, plan)),
+      copies_(plan, builder, intern),
       last_(slots.size()) {
     std::vector<const Slot*> inputs(stage.chunks.size()), weights(stage.chunks.size());
     for (const Slot& slot : slots_) {
@@ -49,19 +50,18 @@ void GradientSync::begin() {
         const bool here = !plan_.sums_on_host();
         gradient_.push_back(builder_.buffer(here ? share_of(b) : 0, Keep::gradient, lifetime));
         if (here) kept_ += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
+        copies_.add(copied(b) ? share_of(b) : 0);
     }
     begin_step();
 }
 
 void GradientSync::begin_step() {
     reduced_ = gradient_;
-    if (plan_.sums_on_host()) return;
+    if (plan_.sums_on_host() || plan_.gradients_come_and_go()) return;  // the first ones are written over
     const auto dtype = plan_.training.precision.grad_reduce;
-    std::vector<BufferId> zeroed = gradient_;
-    if (plan_.gradients_come_and_go()) zeroed = {builder_.buffer(0, Keep::scratch)};  // the first ones are written over
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
                   What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept_})},
-                  std::span<const BufferId>{}, zeroed);
+                  std::span<const BufferId>{}, gradient_);
     builder_.state({.operands = {{State::gradients}}});
 }
 
@@ -120,7 +120,8 @@ void GradientSync::takes(std::uint32_t bucket, const std::array<StateView, 2>& o
 BufferId GradientSync::moves_into(std::uint32_t bucket, bool goes_on) {
     if (plan_.sums_on_host() || goes_on)
         return builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use});
-    return plan_.gradients_come_and_go() ? gradient_[bucket] : builder_.buffer(0, Keep::scratch);
+    const bool there = plan_.gradients_come_and_go() && !copied(bucket);
+    return there ? gradient_[bucket] : builder_.buffer(0, Keep::scratch);
 }
 
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
@@ -220,13 +221,13 @@ BufferId GradientSync::exchange_quantized(std::uint32_t bucket, BufferId formed)
 
 void GradientSync::reduce(std::uint32_t bucket) {
     if (plan_.compresses()) return;  // each rank goes on from its own
+    if (copied(bucket)) reduced_[bucket] = copies_.into(bucket, shapes_in(bucket), reduced_[bucket]);
     if (plan_.strategy.compression == Compression::powersgd) {
         reduced_[bucket] = FactorExchange(plan_, builder_, intern_).write(shapes_in(bucket), reduced_[bucket]);
         under_way_ = {reduced_[bucket]};
         return;
     }
-    const Ownership& of = owners(bucket);
-    reduced_[bucket] = emit(moves(mesh_, of.gradients, of.states, of.replicas), bucket, reduced_[bucket], true);
+    reduced_[bucket] = emit(moves_of_sums(bucket), bucket, reduced_[bucket], true);
 }
 
 /// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).
@@ -248,6 +249,8 @@ std::vector<BufferId> GradientSync::finish() {
     if (!plan_.strategy.overlap_grad_reduce)
         for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
             if (!by_micro_batch(b)) reduce(b);
+    for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
+        if (copied(b)) reduced_[b] = copies_.out_of(b, shapes_in(b), reduced_[b]);
     reduce_replicated();
     return reduced_;
 }

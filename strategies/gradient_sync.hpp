@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "strategies/bucket_copies.hpp"
 #include "strategies/gradient_buckets.hpp"
 #include "strategies/intern.hpp"
 #include "strategies/ownership.hpp"
@@ -74,6 +75,13 @@ private:
     BufferId add_on_device(std::uint32_t bucket, std::int32_t micro_batch, BufferId formed);
     BufferId sum_on_host(std::uint32_t bucket, std::uint32_t micro_batch, BufferId formed, bool last);
     [[nodiscard]] std::vector<ParameterShape> shapes_in(std::uint32_t bucket) const;
+    [[nodiscard]] bool copied(std::uint32_t bucket) const {
+        return copies_into_buckets(plan_) && !moves_of_sums(bucket).empty();
+    }
+    [[nodiscard]] std::vector<Move> moves_of_sums(std::uint32_t bucket) const {
+        const Ownership& of = owners(bucket);
+        return moves(mesh_, of.gradients, of.states, of.replicas);
+    }
     BufferId exchange_quantized(std::uint32_t bucket, BufferId formed);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
@@ -88,6 +96,7 @@ private:
     Ownership dense_, experts_;
     std::vector<Move> dense_scatters_, expert_scatters_;
     GradientBuckets buckets_;
+    BucketCopies copies_;
     std::vector<bool> last_;                     // by slot: completes its chunk's gradients of a step
     std::vector<BufferId> gradient_, reduced_;   // by bucket
     std::uint64_t kept_ = 0;                     // elements of all of them

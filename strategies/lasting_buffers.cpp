@@ -1,5 +1,6 @@
 #include "strategies/lasting_buffers.hpp"
 
+#include "strategies/bucket_copies.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
@@ -52,9 +53,10 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     if (plan.compresses()) builder.buffer(compression_error_bytes(plan, owned), Keep::optimizer);
     const bool factors = plan.strategy.compression == Compression::powersgd;
     if (factors) builder.buffer(low_rank_bytes(plan, stage), Keep::optimizer);
-    if (factors || changes_gradients(plan) || applies_in_groups(plan) || plan.compresses() ||
-        !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) || plan.offloads_weights() ||
-        plan.uses_drives() || optimizer_casts(plan) || plan.training.base_weights != BaseWeights::as_trained)
+    if (factors || copies_into_buckets(plan) || changes_gradients(plan) || applies_in_groups(plan) ||
+        plan.compresses() || !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) ||
+        plan.offloads_weights() || plan.uses_drives() || optimizer_casts(plan) ||
+        plan.training.base_weights != BaseWeights::as_trained)
         builder.price_only();
 }
 

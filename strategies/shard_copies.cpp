@@ -76,13 +76,18 @@ BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, 
     return whole;
 }
 
+namespace {
+/// Gradients that were not there before are added to nothing.
+bool adds(const Plan& plan) { return !forms_apart(plan) && !plan.gradients_come_and_go(); }
+}  // namespace
+
 bool forms_apart(const Plan& plan) {
     return !is(plan, FsdpImplementation::megatron_fsdp) && plan.strategy.syncs_each_micro_batch();
 }
 
-bool adds_apart(const Plan& plan) { return !plan.training.gradient_accumulation_fusion && !forms_apart(plan); }
+bool adds_apart(const Plan& plan) { return !plan.training.gradient_accumulation_fusion && adds(plan); }
 
-bool adds_inside(const Plan& plan) { return plan.training.gradient_accumulation_fusion && !forms_apart(plan); }
+bool adds_inside(const Plan& plan) { return plan.training.gradient_accumulation_fusion && adds(plan); }
 
 std::uint64_t formed_bytes(const Plan& plan, std::uint64_t numbers) {
     const StateBytes bytes = state_bytes(plan.training);

@@ -155,6 +155,9 @@ struct Training {
     /// PyTorch's Optimizer.zero_grad(set_to_none=True): a gradient is there from its backward to the update, not in a
     /// buffer that lasts.
     bool zero_grad_set_to_none = false;
+    /// PyTorch's DistributedDataParallel(gradient_as_bucket_view=...); false: copies of gradients are reduced
+    /// (bucket_copies.hpp).
+    bool gradient_as_bucket_view = true;
     /// Each micro-batch's sizes are broadcast among tensor ranks and read by the host (batch_input.hpp).
     bool broadcast_data = false;
     /// cross-entropy-loss-fusion: passes over the logits are joined into few kernels; false: Megatron-LM's own

@@ -122,7 +122,8 @@ constexpr std::array of_training{
         .help = "FlashAttention; false: batched products and a softmax.", .when_absent = "true; transfo-xl false",
         .others = {megatron("use_flash_attn")}}),
     field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
-        .help = "Weight gradients are added inside the product, not by a kernel of their own."}),
+        .help = "Weight gradients are added inside the product, not by a kernel of their own.",
+        .when_absent = "true; false where software is pytorch"}),
     field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
         .help = "Whose fused attention runs; newest: that of the profile's table; cudnn-9.17: cuDNN's since December "
                 "2025.",
@@ -147,8 +148,8 @@ constexpr std::array of_training{
         .help = "The residual stream in fp32, with its norms, dropouts and sums, beside 16-bit products.",
         .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),
     field<&Training::autocast>({.name = "autocast",
-        .help = "Weights, their gradients and the residual stream are fp32; each product casts its weights and input to "
-                "16 bits as it begins, and gradients back; softmax and norms are in fp32.",
+        .help = "Weights, their gradients and the residual stream are fp32; each product casts its weights and input "
+                "to 16 bits as it begins, and gradients back; softmax and norms are in fp32.",
         .origin = "PyTorch (torch.autocast)"}),
     field<&Training::fp32_activation_function>({.name = "fp32_activation_function",
         .help = "Activation functions between 16-bit products in fp32: TensorFlow's automatic mixed precision leaves "
@@ -194,6 +195,11 @@ constexpr std::array of_training{
                 "Megatron-LM's. Of several micro-batches all but the first find the gradients there either way.",
         .when_absent = "false; true where software is pytorch",
         .origin = "PyTorch (Optimizer.zero_grad, its default since 2.0)"}),
+    field<&Training::gradient_as_bucket_view>({.name = "gradient_as_bucket_view",
+        .help = "Data ranks that shard nothing reduce gradients where they lie; false: copies of them, in buckets that "
+                "last beside them.",
+        .when_absent = "true; false where software is pytorch",
+        .origin = "PyTorch (DistributedDataParallel)"}),
     field<&Training::broadcast_data>({.name = "broadcast_data",
         .help = "Before each micro-batch its sizes are broadcast among tensor ranks and read by the host, which waits "
                 "for the device (Megatron-LM until November 2023, Megatron-DeepSpeed).",

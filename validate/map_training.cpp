@@ -236,6 +236,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.software = dispatcher_of(row, software);
     training.attention_kernel = attention_kernel_of(row, software);
     training.broadcast_data = is_early_megatron(software);
+    training.gradient_as_bucket_view = training.software != hardware::Software::pytorch;
     training.kernel_fusion = kernel_fusion_of(row, software);
     training.cross_entropy_fusion = fuses_loss(row, software);
     training.cross_entropy = cross_entropy_of(row);

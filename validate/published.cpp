@@ -165,6 +165,7 @@ constexpr std::array table{
     FieldRule{"training", "num_layers_at_start_in_bf16", never},
     FieldRule{"training", "num_layers_at_end_in_bf16", "in NVFP4 as Megatron-Bridge's recipe (recipes.cpp)"},
     FieldRule{"training", "zero_grad_set_to_none", never},
+    FieldRule{"training", "gradient_as_bucket_view", of_software},
     FieldRule{"training", "broadcast_data", of_software},
     FieldRule{"training", "cross_entropy_loss_fusion", of_software},
     FieldRule{"training", "cross_entropy", of_software},

@@ -134,29 +134,10 @@ ValueId LinearSharder::gather(std::vector<Work>& list, const std::string& name, 
 }
 
 void LinearSharder::parameters() {
-    using Split = Parameter::Split;
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     const bool words = op_.shares_embedding && ends_meet(stream_.plan), elsewhere = words || op_.again;
-    Parameter weight{.name = op_.name + ".weight",
-                     .parts = output_parts(op_, stream_.plan),
-                     .cols = op_.in_features,
-                     .split = column_ ? Split::rows
-                              : row_  ? Split::cols
-                                      : Split::none,
-                     .replicated = !column_ && !row_,
-                     .held = !elsewhere};
-    if (op_.out == Dim::vocab) weight.real_rows = stream_.plan.model.vocab;
-    if (op_.shares_embedding) {
-        weight.name = word_embedding;
-        weight.shared_words = true;
-    }
-    Parameter bias{.name = op_.name + ".bias",
-                   .parts = weight.parts,
-                   .split = column_ ? Split::rows : Split::none,
-                   .initial = Initial::zeros,
-                   .replicated = !column_};
-    weight_ = stream_.parameter(std::move(weight), in * out);
-    if (op_.bias) bias_ = stream_.parameter(std::move(bias), out);
+    weight_ = stream_.parameter(weight_of(op_, stream_.plan, !elsewhere), in * out);
+    if (op_.bias) bias_ = stream_.parameter(bias_of(op_, stream_.plan), out);
     piece_.borrows_words = words;
     piece_.parameters = (elsewhere ? 0 : in * out) + (op_.bias && !op_.again ? out : 0);
     if (!column_) piece_.replicated_parameters = row_ ? (op_.bias ? out : 0) : piece_.parameters;

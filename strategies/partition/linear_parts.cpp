@@ -29,6 +29,31 @@ std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& pl
     return {op.out_features};
 }
 
+Parameter weight_of(const models::Linear& op, const Plan& plan, bool held) {
+    using Split = Parameter::Split;
+    const bool column = split_by_tensor(op.out), row = split_by_tensor(op.in);
+    Parameter weight{.name = op.shares_embedding ? std::string(word_embedding) : op.name + ".weight",
+                     .parts = output_parts(op, plan),
+                     .cols = op.in_features,
+                     .split = column ? Split::rows
+                              : row  ? Split::cols
+                                     : Split::none,
+                     .replicated = !column && !row,
+                     .held = held};
+    if (op.out == models::Dim::vocab) weight.real_rows = plan.model.vocab;
+    weight.shared_words = op.shares_embedding;
+    return weight;
+}
+
+Parameter bias_of(const models::Linear& op, const Plan& plan) {
+    const bool column = split_by_tensor(op.out);
+    return {.name = op.name + ".bias",
+            .parts = output_parts(op, plan),
+            .split = column ? Parameter::Split::rows : Parameter::Split::none,
+            .initial = Initial::zeros,
+            .replicated = !column};
+}
+
 std::vector<Work>::iterator product_in(std::vector<Work>& works, bool backward) {
     return std::ranges::find_if(works, [&](const Work& work) {
         const auto* kernel = std::get_if<kernels::Kernel>(&work.what);

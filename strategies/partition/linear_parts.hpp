@@ -18,6 +18,10 @@ bool makes_keys(const models::Linear& op);
 /// Their sizes, over all tensor ranks.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan);
 
+/// Its weight as [outputs, inputs], and its bias. held: not by another layer of this rank.
+Parameter weight_of(const models::Linear& op, const Plan& plan, bool held);
+Parameter bias_of(const models::Linear& op, const Plan& plan);
+
 /// A linear layer's product itself, among casts and collectives; backward: that of its input's gradient. The end where
 /// there is none.
 std::vector<Work>::iterator product_in(std::vector<Work>& works, bool backward);
