@@ -30,8 +30,12 @@ double peak(const Side& side) {
 std::vector<ChangedNumber> changed_numbers(const Side& a, const Side& b) {
     std::vector<ChangedNumber> list;
     const auto add = [&](const char* name, const char* pointer, Unit unit) {
-        const auto given = [&](const Side& side) { return side.has(pointer) && !side.at(pointer).is_null(); };
-        if (given(a) && given(b)) list.push_back({name, unit, a.number(pointer, 0), b.number(pointer, 0)});
+        const auto given = [&](const Side& side) -> std::optional<double> {
+            if (!side.has(pointer) || side.at(pointer).is_null()) return std::nullopt;
+            return side.number(pointer, 0);
+        };
+        const ChangedNumber number{name, unit, given(a), given(b)};
+        if (number.before || number.after) list.push_back(number);
     };
     constexpr const char* step = "/step_time_s";
     list.push_back({"step", Unit::seconds, a.number(step, 0), b.number(step, 0)});
@@ -58,20 +62,22 @@ std::vector<ChangedNumber> changed_breakdown(const Side& a, const Side& b) {
     return list;
 }
 
-std::string printed(Unit unit, double value) {
+std::string printed(Unit unit, std::optional<double> value) {
+    if (!value) return "-";
     switch (unit) {
-        case Unit::seconds: return value > 0 ? format_seconds(value) : "0";
-        case Unit::bytes: return format_bytes(value);
-        case Unit::share: return fmt::format("{:.1f}%", 100 * value);
-        case Unit::rate: return format_count(value);
+        case Unit::seconds: return *value > 0 ? format_seconds(*value) : "0";
+        case Unit::bytes: return format_bytes(*value);
+        case Unit::share: return fmt::format("{:.1f}%", 100 * *value);
+        case Unit::rate: return format_count(*value);
     }
     return "";
 }
 
 /// Of shares the difference in points.
 std::string change(const ChangedNumber& number) {
-    if (number.unit == Unit::share) return fmt::format("{:+.1f} points", 100 * (number.after - number.before));
-    if (number.before == 0) return number.after == 0 ? "" : "new";
+    if (!number.is_of_both()) return number.before ? "gone" : "new";
+    if (number.unit == Unit::share) return fmt::format("{:+.1f} points", 100 * (*number.after - *number.before));
+    if (number.before == 0.0) return number.after == 0.0 ? "" : "new";
     return std::abs(number.relative()) < alike ? "=" : format_relative(number.relative());
 }
 
@@ -89,7 +95,7 @@ std::string verdict(const Difference& d) {
 std::string table_of(const std::string& title, const std::vector<ChangedNumber>& numbers) {
     Table table({{title, Table::Align::left}, {"before"}, {"after"}, {"change"}});
     for (const ChangedNumber& number : numbers)
-        if (number.before > 0 || number.after > 0)
+        if (number.before.value_or(0) > 0 || number.after.value_or(0) > 0)
             table.row(
                 {number.name, printed(number.unit, number.before), printed(number.unit, number.after), change(number)});
     return table.to_text();
@@ -97,8 +103,9 @@ std::string table_of(const std::string& title, const std::vector<ChangedNumber>&
 
 nlohmann::ordered_json numbers_json(const std::vector<ChangedNumber>& numbers) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
     for (const ChangedNumber& number : numbers)
-        list.push_back({{"name", number.name}, {"before", number.before}, {"after", number.after}});
+        list.push_back({{"name", number.name}, {"before", or_null(number.before)}, {"after", or_null(number.after)}});
     return list;
 }
 
@@ -144,8 +151,13 @@ nlohmann::ordered_json to_json(const Difference& d) {
 Records records(const Difference& d) {
     Records all({{"part"}, {"name"}, {"before"}, {"after"}});
     for (const ChangedKey& key : d.keys) all.row({"scenario", key.pointer, key.before, key.after});
-    for (const ChangedNumber& number : d.numbers) all.row({"result", number.name, number.before, number.after});
-    for (const ChangedNumber& number : d.breakdown) all.row({"breakdown", number.name, number.before, number.after});
+    const auto or_none = [](const std::optional<double>& value) { return value ? Value(*value) : Value(); };
+    const auto add = [&](const char* part, const std::vector<ChangedNumber>& numbers) {
+        for (const ChangedNumber& number : numbers)
+            all.row({part, number.name, or_none(number.before), or_none(number.after)});
+    };
+    add("result", d.numbers);
+    add("breakdown", d.breakdown);
     return all;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,16 @@
 
 namespace orrery::report {
 
-/// A number of both answers.
+/// A number of the answers; nothing where one of them does not have it.
 struct ChangedNumber {
     enum class Unit { seconds, bytes, share, rate };
     std::string name;
     Unit unit = Unit::seconds;
-    double before = 0, after = 0;
+    std::optional<double> before, after;
 
-    /// after / before - 1; 0 where nothing was before.
-    [[nodiscard]] double relative() const { return before > 0 ? after / before - 1 : 0; }
+    [[nodiscard]] bool is_of_both() const { return before.has_value() && after.has_value(); }
+    /// after / before - 1; 0 where nothing was before, or nothing is to be compared.
+    [[nodiscard]] double relative() const { return is_of_both() && *before > 0 ? *after / *before - 1 : 0; }
 };
 
 struct Difference {

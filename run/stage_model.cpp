@@ -28,7 +28,7 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
             parameters_.begin_layer(placed.layer, buckets.of_layer[c][i], buckets.of_experts[c][i]);
             const std::uint64_t before = parameters_.elements();
             names[placed.layer] = add_layer(placed.layer, flow.parameters);
-            if (parameters_.elements() - before != placed.blocks->parameters)
+            if (parameters_.elements() - before != placed.blocks->counts.trained)
                 throw std::logic_error("the slices of a layer hold other parameters than its blocks count");
         }
     if (plan.offloaded_states() > 0)

@@ -59,11 +59,10 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
     for (std::size_t c = stage.chunks.size(); c-- > 0;) {
         for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
             const LayerBlocks& layer = *stage.chunks[c][i].blocks;
-            result.of_layer[c][i] = rest.add({layer.parameters - layer.expert_parameters, layer.narrow_of(false, true)},
-                                             c, i, layer.parameters > 0 || layer.has_backward());
-            if (layer.expert_parameters > 0)
-                result.of_experts[c][i] =
-                    experts.add({layer.expert_parameters, layer.narrow_of(true, true)}, c, i, true);
+            result.of_layer[c][i] = rest.add({layer.counts.trained_of(false), layer.narrow_of(false, true)}, c, i,
+                                             layer.counts.trained > 0 || layer.has_backward());
+            if (layer.counts.experts > 0)
+                result.of_experts[c][i] = experts.add({layer.counts.experts, layer.narrow_of(true, true)}, c, i, true);
         }
         if (!by_chunk) continue;
         rest.close();

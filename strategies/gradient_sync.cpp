@@ -235,7 +235,7 @@ void GradientSync::reduce_replicated() {
     const Ownership norms = ownership(plan_, ParameterClass::norm);
     const std::vector<Move> over_tensor = moves(mesh_, norms.gradients, norms.states, {Axis::tensor});
     if (over_tensor.empty()) return;
-    const std::uint64_t bytes = stage_.replicated_parameters * state_bytes(plan_.training).gradient;
+    const std::uint64_t bytes = stage_.counts.replicated * state_bytes(plan_.training).gradient;
     const BufferId summed = builder_.buffer(0, Keep::scratch);
     builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
                   Collective{over_tensor.front().kind, over_tensor.front().group, bytes}, reduced_,

@@ -41,9 +41,9 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
         const WeightCount all = stage.all_weights(experts);
         const bool comes = plan.offloads_weights() || !moves(mesh, of.weights, of.used, of.replicas).empty();
         weights += share(mesh, of, of.weights, comes ? moved_weight_bytes(plan, all) : kept_weight_bytes(plan, all));
-        states += share(mesh, of, of.states, stage.parameters_of(experts) * state.optimizer);
+        states += share(mesh, of, of.states, stage.counts.trained_of(experts) * state.optimizer);
     }
-    weights += secondary_bytes(plan, (stage.parameters + stage.frozen_parameters) * 2);
+    weights += secondary_bytes(plan, stage.counts.all() * 2);
     emit_weights(plan, stage, weights, builder);
     const std::uint64_t owned = owned_parameters(plan, stage);
     states += muon_more_bytes(plan, stage, owned);

@@ -62,15 +62,10 @@ LayerBlocks sizes(const ShardedLayer& layer, Again again, bool split) {
 LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Again again, Backwards backwards) {
     const bool split = backwards != Backwards::whole;
     LayerBlocks blocks = sizes(layer, again, split);
-    blocks.parameters = layer.parameters();
-    blocks.replicated_parameters = layer.replicated_parameters();
-    blocks.expert_parameters = layer.expert_parameters();
-    blocks.frozen_parameters = layer.frozen_parameters();
-    blocks.frozen_expert_parameters = layer.frozen_expert_parameters();
-    blocks.quantized_parameters = layer.quantized_parameters();
+    blocks.counts = layer.counts();
     blocks.borrows_words = layer.borrows_words();
     for (const Piece& piece : layer.pieces)
-        if (piece.frozen_parameters > 0 && piece.parameters > 0) blocks.tensors += 2;  // an adapter's
+        if (piece.counts.frozen > 0 && piece.counts.trained > 0) blocks.tensors += 2;  // an adapter's
     for (const Parameter& parameter : layer.flow.parameters)
         if (parameter.held && parameter.trained) ++(parameter.experts > 0 ? blocks.expert_tensors : blocks.tensors);
     const auto flow = static_cast<std::uint32_t>(step.flows.size());

@@ -24,17 +24,12 @@ struct LayerBlocks {
     /// In two parts: of saved_bytes, what the weight gradient needs, and what the input gradient adds to it: gradients
     /// of outputs, and inputs that ran again.
     std::uint64_t weight_saved_bytes = 0, left_for_weights = 0;
-    std::uint64_t parameters = 0;                ///< this rank's
-    std::uint64_t replicated_parameters = 0;     ///< of these, those that every tensor rank holds
-    std::uint64_t expert_parameters = 0;         ///< of `parameters`, those of experts
-    std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
-    std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
-    std::uint64_t quantized_parameters = 0;      ///< of those that are frozen, in four bits
-    std::uint32_t tensors = 0;                   ///< of this rank's trained parameters, those of experts not among them
-    std::uint32_t expert_tensors = 0;            ///< the same of one expert
-    std::vector<ParameterShape> shapes{};        ///< of this rank's parameters (add_model_blocks)
-    std::vector<NarrowWeight> narrow{};          ///< of this rank's weights (add_model_blocks)
-    std::vector<Compute> casts{};                ///< of these, before the first forward (weight_casts.hpp)
+    ParameterCounts counts;                ///< this rank's
+    std::uint32_t tensors = 0;             ///< of this rank's trained parameters, those of experts not among them
+    std::uint32_t expert_tensors = 0;      ///< the same of one expert
+    std::vector<ParameterShape> shapes{};  ///< of this rank's parameters (add_model_blocks)
+    std::vector<NarrowWeight> narrow{};    ///< of this rank's weights (add_model_blocks)
+    std::vector<Compute> casts{};          ///< of these, before the first forward (weight_casts.hpp)
     bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 
     [[nodiscard]] bool has_backward() const {

@@ -131,7 +131,7 @@ MuonShare muon_share(const Plan& plan, const Stage& stage) {
     MuonShare share;
     for (const bool experts : {false, true}) {
         std::vector<MuonMatrix>& list = lists[experts ? 1 : 0];
-        std::uint64_t rest = stage.parameters_of(experts);
+        std::uint64_t rest = stage.counts.trained_of(experts);
         for (const MuonMatrix& matrix : list) rest -= matrix.held;
         const std::uint32_t ranks = sharing(plan, experts);
         share.rest += rest / ranks;

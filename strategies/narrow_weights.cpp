@@ -60,9 +60,9 @@ std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
             if (product == nullptr || !is_narrow(product->dtype) || work.looped) continue;
             const NarrowWeight weight{.rows = std::uint64_t{product->batch} * product->n,
                                       .cols = product->k,
-                                      .experts = piece.expert_parameters + piece.frozen_expert_parameters > 0,
-                                      .trained = piece.frozen_parameters == 0};
-            if (weight.elements() <= piece.parameters + piece.frozen_parameters) weights.push_back(weight);
+                                      .experts = piece.counts.all_experts() > 0,
+                                      .trained = piece.counts.frozen == 0};
+            if (weight.elements() <= piece.counts.all()) weights.push_back(weight);
         }
     return weights;
 }

@@ -158,7 +158,7 @@ std::uint64_t owned_parameters(const Plan& plan, const Stage& stage) {
     std::uint64_t owned = 0;
     for (const bool experts : {false, true}) {
         const Ownership of = ownership(plan, class_of_bucket(experts));
-        owned += share(plan.mesh(), of, of.states, stage.parameters_of(experts));
+        owned += share(plan.mesh(), of, of.states, stage.counts.trained_of(experts));
     }
     return owned;
 }
@@ -206,7 +206,7 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
                      .gradient = kernels::format_of(in_memory(plan.training.precision.grad_reduce)),
                      .sharing_experts = mesh.group_size(experts.states.split(experts.replicas)),
                      .sharing = mesh.group_size(dense.states.split(dense.replicas)),
-                     .replicated = stage.replicated_parameters,
+                     .replicated = stage.counts.replicated,
                      .words = blocks.word_embedding_parameters,
                      .versions = schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index)};
     const std::vector<std::uint64_t> parts = offloaded_of_buckets(plan, owned_parameters(plan, stage), buckets);
@@ -219,8 +219,7 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
     for (const auto& chunk : stage.chunks)
         for (const PlacedLayer& placed : chunk) {
             const LayerBlocks& layer = *placed.blocks;
-            const std::uint64_t of_experts = layer.expert_parameters + layer.frozen_expert_parameters;
-            state.layers.push_back({placed.layer, layer.parameters + layer.frozen_parameters - of_experts, of_experts});
+            state.layers.push_back({placed.layer, layer.counts.of(false), layer.counts.of(true)});
         }
     return state;
 }

@@ -21,7 +21,7 @@ std::vector<ParameterShape> parameter_shapes(const ShardedLayer& layer, const Pl
         shapes.push_back(std::move(shape));
     }
     for (const bool experts : {false, true}) {
-        std::uint64_t left = experts ? layer.expert_parameters() : layer.parameters() - layer.expert_parameters();
+        std::uint64_t left = layer.counts().trained_of(experts);
         for (const ParameterShape& shape : shapes)
             if (shape.experts == experts) left -= std::min(left, shape.numbers() * shape.copies);
         if (left > 0) shapes.push_back({.rows = left, .experts = experts});

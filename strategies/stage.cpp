@@ -156,12 +156,7 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
                              again && runs_again(blocks.model.layers[layer], strategy)});
         }
         for (const PlacedLayer& layer : chunk) {
-            stage.parameters += layer.blocks->parameters;
-            stage.replicated_parameters += layer.blocks->replicated_parameters;
-            stage.expert_parameters += layer.blocks->expert_parameters;
-            stage.frozen_parameters += layer.blocks->frozen_parameters;
-            stage.frozen_expert_parameters += layer.blocks->frozen_expert_parameters;
-            stage.quantized_parameters += layer.blocks->quantized_parameters;
+            stage.counts += layer.blocks->counts;
             const std::uint32_t experts = strategy.split_classes > 1 ? 1 : plan.model.experts / strategy.expert;
             stage.tensors += layer.blocks->tensors + experts * layer.blocks->expert_tensors;
         }

@@ -43,28 +43,16 @@ struct PlacedLayer {
 struct Stage {
     std::uint32_t index = 0;
     std::vector<std::vector<PlacedLayer>> chunks;
-    std::uint64_t parameters = 0;                ///< this rank's
-    std::uint64_t replicated_parameters = 0;     ///< of these, those that every tensor rank holds
-    std::uint64_t expert_parameters = 0;         ///< of `parameters`, those of experts
-    std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
-    std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
-    std::uint64_t quantized_parameters = 0;      ///< of those that are frozen, in four bits
-    std::uint32_t tensors = 0;                   ///< that this rank's parameters are
+    ParameterCounts counts;     ///< this rank's
+    std::uint32_t tensors = 0;  ///< that this rank's parameters are
 
-    /// Those of experts, or all others.
-    [[nodiscard]] std::uint64_t parameters_of(bool experts) const {
-        return experts ? expert_parameters : parameters - expert_parameters;
-    }
-    [[nodiscard]] std::uint64_t frozen_of(bool experts) const {
-        return experts ? frozen_expert_parameters : frozen_parameters - frozen_expert_parameters;
-    }
     /// Those that are trained, and those with the frozen ones.
     [[nodiscard]] WeightCount trained_weights(bool experts) const {
-        return {parameters_of(experts), narrow_of(experts, true)};
+        return {counts.trained_of(experts), narrow_of(experts, true)};
     }
     [[nodiscard]] WeightCount all_weights(bool experts) const {
-        return {parameters_of(experts) + frozen_of(experts), narrow_of(experts, true) + narrow_of(experts, false),
-                experts ? 0 : quantized_parameters};
+        return {counts.of(experts), narrow_of(experts, true) + narrow_of(experts, false),
+                experts ? 0 : counts.quantized};
     }
 
 private:

@@ -12,8 +12,8 @@ namespace {
 /// Of all tensor ranks. Experts have none.
 std::uint64_t adapters_of(const models::Layer& layer, const Plan& plan) {
     const ShardedLayer sharded = shard(layer, plan);
-    const std::uint64_t everywhere = sharded.replicated_parameters();
-    return (sharded.parameters() - everywhere) * plan.strategy.tensor + everywhere;
+    const std::uint64_t everywhere = sharded.counts().replicated;
+    return (sharded.counts().trained - everywhere) * plan.strategy.tensor + everywhere;
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ void Updates::foreach (std::uint64_t owned, std::span<const UpdateKernel> kernel
 }
 
 std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned) {
-    return owned == 0 ? 0 : (stage.tensors * owned + stage.parameters - 1) / stage.parameters;
+    return owned == 0 ? 0 : (stage.tensors * owned + stage.counts.trained - 1) / stage.counts.trained;
 }
 
 Dtype optimizer_copy(const Plan& plan) {

@@ -45,9 +45,8 @@ WeightCount WeightGathers::weights(const Visit& visit, bool experts) const {
     WeightCount sum;
     for (const PlacedLayer& layer : layers(visit)) {
         const LayerBlocks& blocks = *layer.blocks;
-        const std::uint64_t of_experts = blocks.expert_parameters + blocks.frozen_expert_parameters;
-        sum.all += experts ? of_experts : blocks.parameters + blocks.frozen_parameters - of_experts;
-        sum.quantized += experts ? 0 : blocks.quantized_parameters;
+        sum.all += blocks.counts.of(experts);
+        sum.quantized += experts ? 0 : blocks.counts.quantized;
         sum.narrow += blocks.narrow_of(experts, true) + blocks.narrow_of(experts, false);
     }
     return sum;

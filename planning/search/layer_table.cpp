@@ -102,9 +102,9 @@ LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices, std::
         append(forward_, forward += blocks.time(plain.forward));
         const bool whole = plain.backward != LayerBlocks::none;
         append(weight_gradient_, blocks.time(whole ? LayerBlocks::none : plain.weight_gradient));
-        append(parameters_, plain.parameters);
-        append(expert_parameters_, plain.expert_parameters);
-        append(replicated_parameters_, plain.replicated_parameters);
+        append(parameters_, plain.counts.trained);
+        append(expert_parameters_, plain.counts.experts);
+        append(replicated_parameters_, plain.counts.replicated);
         append(narrow_, plain.narrow_of(false, true));
         append(narrow_experts_, plain.narrow_of(true, true));
         const auto add_mode = [&](Mode& mode, const LayerBlocks& of) {

@@ -41,15 +41,15 @@ struct BareStage {
             for (std::uint32_t node = run.first; node < run.last; ++node) {
                 const Run one = layers.single(node);
                 LayerBlocks& block = blocks.emplace_back();
-                block.parameters = layers.parameters(one);
-                block.replicated_parameters = layers.replicated_parameters(one);
-                block.expert_parameters = layers.expert_parameters(one);
+                block.counts.trained = layers.parameters(one);
+                block.counts.replicated = layers.replicated_parameters(one);
+                block.counts.experts = layers.expert_parameters(one);
                 block.narrow = {{.rows = layers.narrow(one, false), .cols = 1},
                                 {.rows = layers.narrow(one, true), .cols = 1, .experts = true}};
                 block.backward = 0;  // some block's: a search refuses what is frozen
-                stage.parameters += block.parameters;
-                stage.replicated_parameters += block.replicated_parameters;
-                stage.expert_parameters += block.expert_parameters;
+                stage.counts.trained += block.counts.trained;
+                stage.counts.replicated += block.counts.replicated;
+                stage.counts.experts += block.counts.experts;
                 chunk.push_back({&block, static_cast<std::int32_t>(node)});
             }
         }
@@ -160,8 +160,7 @@ private:
     [[nodiscard]] double gather(const LayerBlocks& layer) const {
         double seconds = 0;
         for (const bool experts : {false, true}) {
-            const std::uint64_t parameters =
-                experts ? layer.expert_parameters : layer.parameters - layer.expert_parameters;
+            const std::uint64_t parameters = layer.counts.trained_of(experts);
             const Ownership& of = owners(experts);
             if (parameters > 0)
                 seconds += moved(strategies::moves(mesh_, of.weights, of.used, of.replicas),
@@ -206,7 +205,7 @@ private:
     [[nodiscard]] double norms() const {
         const Ownership of = ownership(plan_, ParameterClass::norm);
         return moved(strategies::moves(mesh_, of.gradients, of.states, {Axis::tensor}),
-                     gradient_bytes(bare_.stage.replicated_parameters));
+                     gradient_bytes(bare_.stage.counts.replicated));
     }
 
     [[nodiscard]] double optimizer() {

@@ -50,9 +50,9 @@ void forget(Piece& piece) {
 
 void freeze(Piece& piece) {
     std::erase_if(piece.backward, [](const Work& work) { return work.of_weights; });
-    piece.frozen_parameters = piece.parameters;
-    piece.frozen_expert_parameters = piece.expert_parameters;
-    piece.parameters = piece.replicated_parameters = piece.expert_parameters = 0;
+    piece.counts.frozen = piece.counts.trained;
+    piece.counts.frozen_experts = piece.counts.experts;
+    piece.counts.trained = piece.counts.replicated = piece.counts.experts = 0;
     piece.saved_bytes -= piece.weight_saved_bytes;
     piece.input_bytes -=
         std::min(piece.input_bytes, piece.weight_saved_bytes);  // a product's; others still need theirs
@@ -126,8 +126,8 @@ void add_adapters(Piece& piece, const Plan& plan, std::uint64_t input_bytes) {
     const std::uint64_t inputs = std::uint64_t{base.k} * parts.size();
     const std::uint64_t inner = std::uint64_t{base.m} * rank * parts.size() * kernels::size_of(dtype);
     const bool split_by_inputs = piece.name == "projection" || piece.name == "down";
-    piece.parameters = rank * (inputs + outputs);
-    piece.replicated_parameters = rank * (split_by_inputs ? outputs : inputs);
+    piece.counts.trained = rank * (inputs + outputs);
+    piece.counts.replicated = rank * (split_by_inputs ? outputs : inputs);
     piece.saved_bytes += input_bytes + inner;
     piece.weight_saved_bytes = input_bytes + inner;
     piece.output_gradient_bytes = base.m * outputs * kernels::size_of(dtype);

@@ -49,7 +49,7 @@ public:
         stream_.parameter({.name = std::move(name), .parts = {rows}, .cols = cols, .replicated = true}, rows * cols);
     }
     void finish(const models::Operator& op) && {
-        piece_.parameters = piece_.replicated_parameters = models::parameters(op);
+        piece_.counts.trained = piece_.counts.replicated = models::parameters(op);
         stream_.layer.flow.complete = false;
         stream_.layer.pieces.push_back(std::move(piece_));
     }

@@ -167,7 +167,7 @@ void shard_relative_positions(LayerStream& stream, const models::RelativePositio
     piece.forward.push_back(std::move(lookup));
     piece.backward.push_back(std::move(scatter));
     piece.saved_bytes = piece.working_bytes = pairs * heads * stream.bytes;
-    piece.parameters = op.buckets * heads;
+    piece.counts.trained = op.buckets * heads;
     stream.layer.pieces.push_back(std::move(piece));
 }
 

@@ -63,7 +63,7 @@ void shard_split_classifier(LayerStream& stream, const models::Linear& op) {
                                   .of_weights = true});
     piece.saved_bytes = std::uint64_t{rows} * in * stream.bytes;
     piece.working_bytes = std::uint64_t{rows} * (std::uint64_t{in} + out) * stream.bytes;
-    piece.parameters = piece.expert_parameters = out * (std::uint64_t{in} + (op.bias ? 1 : 0));
+    piece.counts.trained = piece.counts.experts = out * (std::uint64_t{in} + (op.bias ? 1 : 0));
     stream.layer.flow.complete = false;
     stream.value = stream.activation(std::uint64_t{rows} * out);
     stream.layer.pieces.push_back(std::move(piece));

@@ -32,7 +32,7 @@ public:
                              2 * own_ * all_ * (sizeof(float) + stream_.bytes);
         piece_.working_bytes = 2 * all_ * width_ * stream_.bytes + own_ * all_ * stream_.bytes;
         stream_.parameter({.name = "logit_scale", .parts = {1}, .replicated = true}, 1);
-        piece_.parameters = piece_.replicated_parameters = 1;
+        piece_.counts.trained = piece_.counts.replicated = 1;
         stream_.layer.flow.complete = false;
         stream_.value = no_value;
         stream_.layer.pieces.push_back(std::move(piece_));

@@ -28,7 +28,7 @@ public:
     void shard() && {
         const std::uint64_t side = stream_.grid.row;
         declare_linear(stream_, op_, {out_, in_ / side}, out_, piece_);
-        if (op_.bias) piece_.replicated_parameters = op_.again ? 0 : out_;
+        if (op_.bias) piece_.counts.replicated = op_.again ? 0 : out_;
         forward();
         backward();
         account();

@@ -214,7 +214,7 @@ void ExpertSharder::router() {
     piece.takes = Module::layernorm;
     piece.output_gradient_bytes = shapes_.tokens * op_.experts * stream_.bytes;
     piece.working_bytes = shapes_.tokens * op_.experts * (stream_.bytes + 4);
-    piece.parameters = piece.replicated_parameters = op_.experts * op_.hidden;
+    piece.counts.trained = piece.counts.replicated = op_.experts * op_.hidden;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
@@ -301,7 +301,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
     if (!up) piece.takes = Module::moe_act;
     piece.output_gradient_bytes = shapes_.rows * out * stream_.bytes;
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
-    piece.parameters = piece.expert_parameters =
+    piece.counts.trained = piece.counts.experts =
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));
     if (apart) add_expert_bias(plan_, shapes_, op_.width(), piece);
     stream_.layer.flow.complete = stream_.layer.flow.complete && !apart;
@@ -371,7 +371,7 @@ void ExpertSharder::gate_shared() {
     piece.backward.push_back({"shared expert gate dgrad", pass(PointwiseKind::scale)});
     piece.backward.push_back({"shared expert gate wgrad", pass(PointwiseKind::sum_of_squares)});
     piece.saved_bytes = piece.working_bytes = shapes_.tokens * op_.hidden * stream_.bytes;
-    piece.parameters = piece.replicated_parameters = op_.hidden;
+    piece.counts.trained = piece.counts.replicated = op_.hidden;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
@@ -393,7 +393,7 @@ void ExpertSharder::project(const char* name, std::uint64_t in, std::uint64_t ou
     piece.saved_bytes = piece.weight_saved_bytes = kept_input_bytes(plan_, shapes_.tokens * in);
     piece.output_gradient_bytes = shapes_.tokens * out * stream_.bytes;
     piece.working_bytes = shapes_.tokens * (in + out) * stream_.bytes;
-    piece.parameters = piece.replicated_parameters = in * out;
+    piece.counts.trained = piece.counts.replicated = in * out;
     stream_.layer.flow.complete = false;
     stream_.layer.pieces.push_back(std::move(piece));
 }

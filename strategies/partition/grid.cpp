@@ -57,7 +57,7 @@ void declare_linear(LayerStream& stream, const models::Linear& op, Block weight,
                      weight.elements());
     if (op.bias) stream.parameter({.name = op.name + ".bias", .parts = {bias}, .initial = Initial::zeros}, bias);
     piece.borrows_words = words;
-    piece.parameters = (elsewhere ? 0 : weight.elements()) + (op.bias && !op.again ? bias : 0);
+    piece.counts.trained = (elsewhere ? 0 : weight.elements()) + (op.bias && !op.again ? bias : 0);
 }
 
 void leave_output(LayerStream& stream, const models::Linear& op) {

@@ -66,8 +66,8 @@ void GridEmbedding::declare() {
             {.name = "embedding.positions", .parts = {op_.positions}, .cols = of_positions, .held = !elsewhere_},
             op_.positions * of_positions);
     if (elsewhere_) return;
-    piece_.parameters = rows * columns_ + op_.positions * of_positions;
-    if (cube()) piece_.replicated_parameters = op_.positions * of_positions;
+    piece_.counts.trained = rows * columns_ + op_.positions * of_positions;
+    if (cube()) piece_.counts.replicated = op_.positions * of_positions;
 }
 
 void GridEmbedding::forward() {

@@ -66,8 +66,8 @@ void GridNorm::declare() {
     const std::uint64_t own = whole ? columns_ : columns_ / stream_.grid.column;
     stream_.parameter({.name = op_.name + ".weight", .parts = {own}, .initial = Initial::ones}, own);
     if (centred()) stream_.parameter({.name = op_.name + ".bias", .parts = {own}, .initial = Initial::zeros}, own);
-    piece_.parameters = own * numbers_;
-    if (whole) piece_.replicated_parameters = piece_.parameters;
+    piece_.counts.trained = own * numbers_;
+    if (whole) piece_.counts.replicated = piece_.counts.trained;
 }
 
 void GridNorm::forward() {

@@ -47,7 +47,7 @@ void add_bias(LayerStream& stream, const models::Convolution& op, Piece& piece) 
     piece.backward.push_back({.name = op.name + " bias gradient",
                               .what = over(stream, PointwiseKind::bias_gradient, op.out()),
                               .of_weights = true});
-    piece.parameters += op.outputs;
+    piece.counts.trained += op.outputs;
 }
 
 /// A launch of another kernel than the priced one.
@@ -106,8 +106,8 @@ void shard_convolution(LayerStream& stream, const models::Convolution& op) {
     piece.saved_bytes = op.shares_input ? 0 : bytes(stream, op.in);
     piece.working_bytes = bytes(stream, op.in) + bytes(stream, op.out());
     if (stream.plan.training.memory_format == MemoryFormat::channels_first) transpose_around_convolutions(piece);
-    piece.parameters += weights;
-    piece.replicated_parameters = piece.parameters;
+    piece.counts.trained += weights;
+    piece.counts.replicated = piece.counts.trained;
     stream.value = y.value;
     stream.layer.pieces.push_back(std::move(piece));
 }
@@ -143,7 +143,7 @@ void shard_batch_norm(LayerStream& stream, const models::BatchNorm& op) {
     stream.value = y.value;
     piece.saved_bytes = bytes(stream, op.shape) + 2 * sizeof(float) * channels;  // and its statistics
     piece.working_bytes = 2 * bytes(stream, op.shape);
-    piece.parameters = piece.replicated_parameters = 2 * channels;
+    piece.counts.trained = piece.counts.replicated = 2 * channels;
     stream.layer.pieces.push_back(std::move(piece));
 }
 

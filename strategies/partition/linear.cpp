@@ -139,8 +139,8 @@ void LinearSharder::parameters() {
     weight_ = stream_.parameter(weight_of(op_, stream_.plan, !elsewhere), in * out);
     if (op_.bias) bias_ = stream_.parameter(bias_of(op_, stream_.plan), out);
     piece_.borrows_words = words;
-    piece_.parameters = (elsewhere ? 0 : in * out) + (op_.bias && !op_.again ? out : 0);
-    if (!column_) piece_.replicated_parameters = row_ ? (op_.bias ? out : 0) : piece_.parameters;
+    piece_.counts.trained = (elsewhere ? 0 : in * out) + (op_.bias && !op_.again ? out : 0);
+    if (!column_) piece_.counts.replicated = row_ ? (op_.bias ? out : 0) : piece_.counts.trained;
 }
 
 ValueId LinearSharder::input() const {

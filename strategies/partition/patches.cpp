@@ -58,14 +58,14 @@ void PatchSharder::parameters() {
     const auto add = [&](const char* name, std::uint64_t rows, std::uint64_t cols, Initial initial) {
         stream_.parameter({.name = name, .parts = {rows}, .cols = cols, .initial = initial, .replicated = true},
                           rows * cols);
-        piece_.parameters += rows * cols;
+        piece_.counts.trained += rows * cols;
     };
     const Initial usual = Parameter{}.initial;
     add("patches.weight", op_.hidden, weight / op_.hidden, usual);
     if (op_.bias) add("patches.bias", op_.hidden, 1, Initial::zeros);
     add("patches.token", 1, op_.hidden, usual);
     add("patches.positions", op_.patches() + 1, op_.hidden, usual);
-    piece_.replicated_parameters = piece_.parameters;
+    piece_.counts.replicated = piece_.counts.trained;
 }
 
 void PatchSharder::forward() {

@@ -25,11 +25,11 @@ Work brought_back(const Gemm& forward) {
 void quantize_base(ShardedLayer& layer) {
     for (Piece& piece : layer.pieces) {
         const auto forward = product_in(piece.forward, false);
-        if (forward == piece.forward.end() || piece.frozen_parameters == 0) continue;
+        if (forward == piece.forward.end() || piece.counts.frozen == 0) continue;
         const Gemm product = std::get<Gemm>(std::get<kernels::Kernel>(forward->what));
         const std::uint64_t elements = std::uint64_t{product.n} * product.k;
-        if (elements > piece.frozen_parameters) continue;  // no product with a weight: scores of attention
-        piece.quantized_parameters = elements;
+        if (elements > piece.counts.frozen) continue;  // no product with a weight: scores of attention
+        piece.counts.quantized = elements;
         piece.working_bytes += elements * kernels::size_of(Dtype::bf16);
         piece.forward.insert(forward, brought_back(product));
         if (const auto backward = product_in(piece.backward, true); backward != piece.backward.end())

@@ -85,7 +85,7 @@ void RecurrentSharder::parameters() {
     matrix("qkv.weight", 3 * width, op_.hidden);
     matrix("distances.weight", width, op_.hidden);
     if (op_.owns_biases) matrix("query biases", 2, width);
-    piece_.parameters = piece_.replicated_parameters = models::parameters(op_);
+    piece_.counts.trained = piece_.counts.replicated = models::parameters(op_);
 }
 
 void RecurrentSharder::forward() {

@@ -117,8 +117,8 @@ void RotationSharder::norm() {
     piece_.forward.push_back(std::move(there));
     norm_backward_ = std::move(back);
     piece_.saved_bytes = stream_.tokens * width_ * stream_.bytes;
-    piece_.parameters = op_.norm_whole ? width_ : 2 * op_.head_dim;
-    if (!op_.norm_whole) piece_.replicated_parameters = piece_.parameters;
+    piece_.counts.trained = op_.norm_whole ? width_ : 2 * op_.head_dim;
+    if (!op_.norm_whole) piece_.counts.replicated = piece_.counts.trained;
 }
 
 void RotationSharder::turn() {

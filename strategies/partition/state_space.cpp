@@ -104,7 +104,7 @@ void MixerSharder::scan() {
     piece.input_bytes = tokens * projected() * stream_.bytes;
     piece.working_bytes = tokens * (shape_.convolved() * stream_.bytes + 4ULL * shape_.chunk * shape_.groups) +
                           chunks * inner * shape_.state * (4 + stream_.bytes);
-    piece.parameters = shape_.convolved() * (shape_.window + 1ULL) + 3ULL * shape_.heads;
+    piece.counts.trained = shape_.convolved() * (shape_.window + 1ULL) + 3ULL * shape_.heads;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
@@ -115,7 +115,7 @@ void MixerSharder::group_norm() {
     piece.forward.push_back({"group norm", stream_.pointwise(PointwiseKind::rmsnorm, rows, width)});
     piece.backward.push_back({"group norm backward", stream_.pointwise(PointwiseKind::rmsnorm_backward, rows, width)});
     piece.saved_bytes = piece.working_bytes = rows * width * stream_.bytes;
-    piece.parameters = shape_.inner();
+    piece.counts.trained = shape_.inner();
     stream_.layer.pieces.push_back(std::move(piece));
 }
 

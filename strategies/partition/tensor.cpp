@@ -145,7 +145,7 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
     piece.input_bytes = stream.residual_bytes(op.width);
     piece.saved_bytes += piece.input_bytes;
     piece.working_bytes = 2 * stream.residual_bytes(op.width);
-    piece.parameters = piece.replicated_parameters = op.width * (centred ? 2 : 1);
+    piece.counts.trained = piece.counts.replicated = op.width * (centred ? 2 : 1);
     stream.layer.pieces.push_back(std::move(piece));
 }
 
@@ -239,13 +239,10 @@ std::uint64_t sum_of(const std::vector<Piece>& pieces, std::uint64_t Piece::*mem
 std::uint64_t ShardedLayer::saved_bytes() const { return sum_of(pieces, &Piece::saved_bytes); }
 std::uint64_t ShardedLayer::weight_saved_bytes() const { return sum_of(pieces, &Piece::weight_saved_bytes); }
 std::uint64_t ShardedLayer::output_gradient_bytes() const { return sum_of(pieces, &Piece::output_gradient_bytes); }
-std::uint64_t ShardedLayer::parameters() const { return sum_of(pieces, &Piece::parameters); }
-std::uint64_t ShardedLayer::quantized_parameters() const { return sum_of(pieces, &Piece::quantized_parameters); }
-std::uint64_t ShardedLayer::replicated_parameters() const { return sum_of(pieces, &Piece::replicated_parameters); }
-std::uint64_t ShardedLayer::expert_parameters() const { return sum_of(pieces, &Piece::expert_parameters); }
-std::uint64_t ShardedLayer::frozen_parameters() const { return sum_of(pieces, &Piece::frozen_parameters); }
-std::uint64_t ShardedLayer::frozen_expert_parameters() const {
-    return sum_of(pieces, &Piece::frozen_expert_parameters);
+ParameterCounts ShardedLayer::counts() const {
+    ParameterCounts sum;
+    for (const Piece& piece : pieces) sum += piece.counts;
+    return sum;
 }
 
 bool ShardedLayer::borrows_words() const { return std::ranges::any_of(pieces, &Piece::borrows_words); }
@@ -273,8 +270,7 @@ void finish(LayerStream& stream) {
         return each_detail(stream.layer, [](Detail& detail) { detail = {}; });
     }
     const Training& training = stream.plan.training;  // what activations are cast to is no tensor of the flow
-    if (stream.bytes == 2 && (training.widens_stream() || training.fp32_activation_function))
-        flow.complete = false;
+    if (stream.bytes == 2 && (training.widens_stream() || training.fp32_activation_function)) flow.complete = false;
     const auto resolve = [&](Detail& detail) {
         for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);
     };

@@ -16,6 +16,7 @@
 #include "models/operators.hpp"
 #include "strategies/dataflow.hpp"
 #include "strategies/modules.hpp"
+#include "strategies/parameter_counts.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
 
@@ -53,18 +54,11 @@ struct Piece {
     /// the gradient of its output.
     std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;
     std::uint64_t working_bytes = 0;  ///< transient results alive while the piece runs forward
-    std::uint64_t parameters = 0;     ///< this rank's share
-    /// Of these, those that every tensor rank holds: norms, biases after a reduction, position tables. Under sequence
-    /// parallelism each rank sees only its tokens, so that their gradients must be summed over the tensor axis.
-    std::uint64_t replicated_parameters = 0;
-    std::uint64_t expert_parameters = 0;         ///< of `parameters`: reduced over the expert-data group
-    std::uint64_t frozen_parameters = 0;         ///< beside `parameters`: without gradients and states
-    std::uint64_t frozen_expert_parameters = 0;  ///< of these, those of experts
-    std::uint64_t quantized_parameters = 0;      ///< of those that are frozen, in four bits
-    bool borrows_words = false;                  ///< reads the word embedding, which another layer of this rank holds
-    ModuleSet part_of = {};                      ///< of what selective recomputation names
-    ModuleSet takes = {};     ///< of those that leave nothing (without_output): input_bytes are its result
-    bool host_waits = false;  ///< before its forward, for all that came before: of a layer's pieces one at most
+    ParameterCounts counts{};         ///< this rank's share
+    bool borrows_words = false;       ///< reads the word embedding, which another layer of this rank holds
+    ModuleSet part_of = {};           ///< of what selective recomputation names
+    ModuleSet takes = {};             ///< of those that leave nothing (without_output): input_bytes are its result
+    bool host_waits = false;          ///< before its forward, for all that came before: of a layer's pieces one at most
 };
 
 /// A layer's pieces in forward order.
@@ -77,12 +71,7 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t saved_bytes() const;
     [[nodiscard]] std::uint64_t weight_saved_bytes() const;
     [[nodiscard]] std::uint64_t output_gradient_bytes() const;
-    [[nodiscard]] std::uint64_t parameters() const;
-    [[nodiscard]] std::uint64_t quantized_parameters() const;
-    [[nodiscard]] std::uint64_t replicated_parameters() const;
-    [[nodiscard]] std::uint64_t expert_parameters() const;
-    [[nodiscard]] std::uint64_t frozen_parameters() const;
-    [[nodiscard]] std::uint64_t frozen_expert_parameters() const;
+    [[nodiscard]] ParameterCounts counts() const;
     [[nodiscard]] bool borrows_words() const;
     /// The piece before which the host waits; pieces.size() where it never does.
     [[nodiscard]] std::size_t host_waits_before() const;

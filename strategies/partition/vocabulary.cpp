@@ -25,8 +25,8 @@ public:
             stream_.tokens * 8 + (op_.dropout ? stream_.residual_tokens * op_.hidden : 0);  // ids, mask
         piece_.working_bytes = 2 * stream_.residual_bytes(op_.hidden);
         if (!elsewhere_) {
-            piece_.replicated_parameters = (op_.positions + op_.token_types) * op_.hidden;
-            piece_.parameters = rows_ * op_.hidden + piece_.replicated_parameters;
+            piece_.counts.replicated = (op_.positions + op_.token_types) * op_.hidden;
+            piece_.counts.trained = rows_ * op_.hidden + piece_.counts.replicated;
         }
         piece_.borrows_words = elsewhere_ && ends_meet(stream_.plan);  // the tables of the rank's first layer
         stream_.layer.pieces.push_back(std::move(piece_));

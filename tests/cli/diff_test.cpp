@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +45,26 @@ TEST(Diff, APredictionDoesNotDifferFromItself) {
     ASSERT_EQ(result.exit, 0) << result.err;
     EXPECT_NE(result.out.find("The steps take as long; 0 keys of the scenario differ"), std::string::npos)
         << result.out;
+}
+
+/// A whole training that one of the two was asked for stands beside nothing.
+TEST(Diff, ShowsWhatOneAnswerAloneHas) {
+    const Folder folder;
+    const std::string before = predicted(folder, "a.json");
+    const std::string after = predicted(folder, "b.json", {"--set", "outputs.token_budget=300B"});
+    const Result result = orrery({"diff", before, after, "--json", folder / "d.json"});
+    ASSERT_EQ(result.exit, 0) << result.err;
+    EXPECT_NE(result.out.find("the token budget"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("new"), std::string::npos) << result.out;
+    const auto difference = nlohmann::json::parse(content_of(folder / "d.json"));
+    const auto& results = difference["results"];
+    const auto budget =
+        std::ranges::find_if(results, [](const auto& number) { return number["name"] == "the token budget"; });
+    ASSERT_NE(budget, results.end());
+    EXPECT_TRUE((*budget)["before"].is_null());
+    EXPECT_GT((*budget)["after"], 0);
+    const Result back = orrery({"diff", after, before});
+    EXPECT_NE(back.out.find("gone"), std::string::npos) << back.out;
 }
 
 TEST(Diff, RefusesWhatIsNoPrediction) {

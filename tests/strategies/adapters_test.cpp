@@ -46,8 +46,8 @@ TEST(Adapters, FrozenWeightsHaveNoGradients) {
     for (const auto& op : model.layer("block").operators)
         if (const auto* linear = std::get_if<models::Linear>(&op))
             inner += 4.0 * static_cast<double>(linear->in_features + linear->out_features);
-    EXPECT_EQ(static_cast<double>(adapted.parameters()), inner);
-    EXPECT_EQ(adapted.frozen_parameters(), whole.parameters());
+    EXPECT_EQ(static_cast<double>(adapted.counts().trained), inner);
+    EXPECT_EQ(adapted.counts().frozen, whole.counts().trained);
     EXPECT_DOUBLE_EQ(products(adapted.pieces, &Piece::forward),
                      products(whole.pieces, &Piece::forward) + 2 * tokens * inner);
     EXPECT_DOUBLE_EQ(products(adapted.pieces, &Piece::backward),
@@ -60,14 +60,14 @@ TEST(Adapters, CountOnceOverTensorRanks) {
     Plan split = plan_of(4);
     split.strategy.tensor = split.strategy.data = 2;
     const TrainedParameters both = trained_parameters(split);
-    EXPECT_EQ(alone.trained, block(plan_of(4)).parameters() * plan_of(4).model.layers);
+    EXPECT_EQ(alone.trained, block(plan_of(4)).counts().trained * plan_of(4).model.layers);
     EXPECT_EQ(both.trained, alone.trained);
     EXPECT_EQ(alone.frozen, models::parameters(models::build(plan_of(4).model)));
     EXPECT_EQ(both.frozen, alone.frozen);
 }
 
 TEST(Adapters, TargetsChooseLayers) {
-    const auto parameters = [](LoraTargets targets) { return block(plan_of(4, targets)).parameters(); };
+    const auto parameters = [](LoraTargets targets) { return block(plan_of(4, targets)).counts().trained; };
     const models::ModelSpec spec = tiny_llama();
     const std::uint64_t qkv = 4ULL * (spec.hidden + (spec.heads + 2 * spec.kv_heads) * spec.head_dim);
     EXPECT_EQ(parameters(LoraTargets::qkv), qkv);
@@ -82,7 +82,7 @@ TEST(Adapters, OfModulesOfTheirOwnAreAsManyAsPeftHas) {
         Plan plan = plan_of(rank, targets);
         plan.model = models::find(name);
         plan.training.canonical_lora = apart;
-        return block(plan).parameters() * plan.model.layers;
+        return block(plan).counts().trained * plan.model.layers;
     };
     EXPECT_EQ(trained("llama3-8b", 16, LoraTargets::all_linear, true), 41'943'040U);
     EXPECT_EQ(trained("llama2-7b", 8, LoraTargets::query_value, false), 4'194'304U);
@@ -212,10 +212,10 @@ TEST(Adapters, FreezeExperts) {
     validate(plan);
     const auto block_of = [](const Plan& of) { return shard(models::build(of.model).layer("moe block"), of); };
     const ShardedLayer trained = block_of(whole), adapted = block_of(plan);
-    EXPECT_GT(trained.expert_parameters(), 0U);
-    EXPECT_EQ(adapted.expert_parameters(), 0U);
-    EXPECT_EQ(adapted.frozen_expert_parameters(), trained.expert_parameters());
-    EXPECT_EQ(adapted.frozen_parameters(), trained.parameters());
+    EXPECT_GT(trained.counts().experts, 0U);
+    EXPECT_EQ(adapted.counts().experts, 0U);
+    EXPECT_EQ(adapted.counts().frozen_experts, trained.counts().experts);
+    EXPECT_EQ(adapted.counts().frozen, trained.counts().trained);
     for (const ShardingRow& row : shardings) {
         plan.strategy.sharding = row.kind;
         EXPECT_TRUE(verify(build(plan)).empty()) << row.name;
@@ -242,7 +242,7 @@ TEST(Adapters, LatentAttentionHasNoLayerOfThreeToAdapt) {
     EXPECT_EQ(refused_at(plan), "/training/lora_target_modules");
     plan.training.lora_targets = LoraTargets::attention;
     EXPECT_EQ(refused_at(plan), "accepted");
-    EXPECT_GT(block(plan).parameters(), 0U);
+    EXPECT_GT(block(plan).counts().trained, 0U);
 }
 
 /// A bucket that is full before the embedding is the last.
@@ -276,12 +276,12 @@ TEST(Adapters, ABaseInFourBitsIsBroughtBackBeforeEachProduct) {
     std::uint64_t elements = 0, brought = 0;
     for (std::size_t i = 0; i < whole.pieces.size(); ++i) {
         const Piece &before = whole.pieces[i], &after = quantized.pieces[i];
-        EXPECT_EQ(after.frozen_parameters, before.frozen_parameters);
-        elements += after.quantized_parameters;
-        if (after.quantized_parameters == 0) continue;
+        EXPECT_EQ(after.counts.frozen, before.counts.frozen);
+        elements += after.counts.quantized;
+        if (after.counts.quantized == 0) continue;
         EXPECT_EQ(after.forward.size(), before.forward.size() + 1) << after.name;
         EXPECT_EQ(after.backward.size(), before.backward.size() + 1) << after.name;
-        EXPECT_EQ(after.working_bytes, before.working_bytes + 2 * after.quantized_parameters);
+        EXPECT_EQ(after.working_bytes, before.working_bytes + 2 * after.counts.quantized);
         brought += static_cast<std::uint64_t>(kernels::bytes(std::get<kernels::Kernel>(after.forward.front().what)));
     }
     EXPECT_EQ(elements, plan.model.hidden * (64 + 2 * 32 + 64 + 3 * 192)) << "queries, keys, values, projection, MLP";

@@ -56,7 +56,7 @@ std::uint64_t product_parameters(const ShardedLayer& layer) {
                 const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
                 return kernel != nullptr && std::holds_alternative<kernels::Gemm>(*kernel);
             }))
-            sum += piece.parameters;
+            sum += piece.counts.trained;
     return sum;
 }
 

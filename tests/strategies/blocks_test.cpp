@@ -44,12 +44,12 @@ TEST(Blocks, NormsBehindBranchesKeepTheirInputs) {
     plan.model.output_norm = true;
     const ShardedLayer both = block(plan);
     EXPECT_EQ(both.saved_bytes() - plain.saved_bytes(), 2 * stream_bytes(plan));
-    EXPECT_EQ(both.parameters() - plain.parameters(), 2 * hidden);
+    EXPECT_EQ(both.counts().trained - plain.counts().trained, 2 * hidden);
     EXPECT_TRUE(both.flow.complete) << "data flow, though not executed";
     plan.model.input_norm = false;
     const ShardedLayer behind = block(plan);
     EXPECT_EQ(behind.saved_bytes(), plain.saved_bytes());
-    EXPECT_EQ(behind.parameters(), plain.parameters());
+    EXPECT_EQ(behind.counts().trained, plain.counts().trained);
     std::ptrdiff_t sums = 0;
     for (const Piece& each : behind.pieces) sums += named(each.backward, "sum branch gradients");
     EXPECT_EQ(sums, 2) << "a branch's gradient meets the residual's whether a norm begins it or not";
@@ -63,7 +63,7 @@ TEST(Blocks, OneNormOfTwoBranchesIsKeptOnce) {
     plan.model.shared_norm = true;
     const ShardedLayer one = block(plan);
     EXPECT_EQ(two.saved_bytes() - one.saved_bytes(), 2 * stream_bytes(plan)) << "the second norm's input and output";
-    EXPECT_EQ(two.parameters() - one.parameters(), hidden);
+    EXPECT_EQ(two.counts().trained - one.counts().trained, hidden);
     EXPECT_EQ(named(piece(one, "qkv").backward, "sum input gradients"), 1) << "behind up's, which comes first";
     EXPECT_EQ(named(piece(two, "mlp_norm").backward, "sum branch gradients"), 1);
     EXPECT_TRUE(one.flow.complete && two.flow.complete);
@@ -103,7 +103,7 @@ TEST(Blocks, NormsOfWholeQueriesAreSummedOverTensorRanks) {
         EXPECT_EQ(named(rope.forward, "query key norm sum"), tensor == 1 ? 0 : 1);
         EXPECT_EQ(named(rope.backward, "query key norm sum"), tensor == 1 ? 0 : 1);
         const std::uint64_t width = std::uint64_t{plan.model.heads + plan.model.kv_heads} * plan.model.head_dim;
-        EXPECT_EQ(rope.parameters, width / tensor);
+        EXPECT_EQ(rope.counts.trained, width / tensor);
     }
 }
 
@@ -116,7 +116,7 @@ TEST(Blocks, AGateOfTheSharedExpertIsOneVector) {
     const ShardedLayer plain = block(plan, "moe block");
     plan.model.shared_expert_gate = true;
     const ShardedLayer gated = block(plan, "moe block");
-    EXPECT_EQ(gated.parameters() - plain.parameters(), hidden);
+    EXPECT_EQ(gated.counts().trained - plain.counts().trained, hidden);
     EXPECT_EQ(gated.saved_bytes() - plain.saved_bytes(), stream_bytes(plan));
     EXPECT_FALSE(gated.flow.complete);
 }

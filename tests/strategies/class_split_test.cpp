@@ -49,7 +49,7 @@ TEST(ClassSplit, DividesParametersAndKeepsTheWork) {
     validate(split);
     const Stage all = stage_of(whole), part = stage_of(split);
     const std::uint64_t classifier = classes * (features + 1);
-    EXPECT_EQ(part.expert_parameters, classifier / 8);
+    EXPECT_EQ(part.counts.experts, classifier / 8);
     EXPECT_EQ(all.parameters - part.parameters, classifier / 8 * 7);
     const StepProgram step = build(split);
     EXPECT_TRUE(verify(step).empty());
@@ -62,7 +62,7 @@ TEST(ClassSplit, HoldsAHundredMillionClasses) {
     Plan split = wide(ranks, ranks);
     split.model.vocab = most;
     validate(split);
-    EXPECT_EQ(stage_of(split).expert_parameters, (most + ranks - 1) / ranks * (features + 1));
+    EXPECT_EQ(stage_of(split).counts.experts, (most + ranks - 1) / ranks * (features + 1));
     EXPECT_TRUE(verify(build(split)).empty());
 }
 

@@ -176,7 +176,7 @@ std::uint64_t stage_parameters(const Plan& plan, std::uint32_t stage) {
     StepProgram step;
     Intern intern(step);
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
-    return place_layers(blocks, plan, stage).parameters;
+    return place_layers(blocks, plan, stage).counts.trained;
 }
 
 TEST(Communication, GradientsAreReducedOverTheDataAxis) {

@@ -45,7 +45,7 @@ Exchanged exchanged(const Plan& plan, std::uint32_t stage = 0) {
 std::uint64_t weights(const Plan& plan, std::uint32_t stage = 0) {
     StepProgram step;
     Intern intern(step);
-    return place_layers(add_model_blocks(step, intern, plan), plan, stage).parameters * 2;
+    return place_layers(add_model_blocks(step, intern, plan), plan, stage).counts.trained * 2;
 }
 
 std::uint64_t weights_at_peak(const Plan& plan) {

@@ -109,7 +109,7 @@ TEST(Memory, StatesAreParametersTimesTheirBytes) {
     Plan plan = tiny_plan(1, 1, 4);
     StepProgram step;
     Intern intern(step);
-    const std::uint64_t parameters = place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters;
+    const std::uint64_t parameters = place_layers(add_model_blocks(step, intern, plan), plan, 0).counts.trained;
     const StageMemory whole = memory(build(plan), 0);
     EXPECT_EQ(at(whole, Keep::weight), 2 * parameters);
     EXPECT_EQ(at(whole, Keep::gradient), 2 * parameters);
@@ -126,7 +126,7 @@ TEST(Memory, CopiesOfGradientsAreThereForTheOptimizerAlone) {
     Plan plan = tiny_plan();
     StepProgram step;
     Intern intern(step);
-    const std::uint64_t parameters = place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters;
+    const std::uint64_t parameters = place_layers(add_model_blocks(step, intern, plan), plan, 0).counts.trained;
     const auto held = [&] { return memory(build(plan), 0).after_optimizer; };
     EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(20 * parameters), 100);
     plan.strategy.sharding = Sharding::zero1;

@@ -98,7 +98,7 @@ TEST(Muon, KeepsOneMomentumOfMatricesAndTwoMomentsOfTheRest) {
         const std::uint64_t master = compute == kernels::Dtype::bf16 ? 4 : 0;
         const auto [matrices, rest] = on_stage(plan, [&](const Stage& stage) {
             const MuonShare share = muon_share(plan, stage);
-            EXPECT_EQ(share.most + share.rest, stage.parameters);
+            EXPECT_EQ(share.most + share.rest, stage.counts.trained);
             return std::pair{share.most, share.rest};
         });
         EXPECT_EQ(matrices, 4U * 12 * 64 * 64 + 128 * 64) << "layers and positions";
@@ -164,7 +164,7 @@ TEST(Muon, ExpertsAreMatricesOfTheirOwn) {
         const MuonShare share = muon_share(plan, stage);
         EXPECT_EQ(std::ranges::count(share.matrices, true, &MuonMatrix::experts), 4 * 2 * 2)
             << "layers, experts of a rank, products";
-        EXPECT_EQ(share.most + share.rest, stage.parameters);
+        EXPECT_EQ(share.most + share.rest, stage.counts.trained);
         return 0;
     });
 }
@@ -185,7 +185,7 @@ TEST(Muon, ShapesCoverTheParameters) {
                     EXPECT_EQ(std::accumulate(shape.parts.begin(), shape.parts.end(), std::uint64_t{0}), shape.rows);
                 }
             }
-            EXPECT_EQ(numbers, type.plain.parameters) << model.name;
+            EXPECT_EQ(numbers, type.plain.counts.trained) << model.name;
         }
     }
 }

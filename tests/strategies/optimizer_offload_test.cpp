@@ -54,7 +54,7 @@ std::uint64_t owned(const Plan& plan, std::uint32_t role) {
     Intern intern(scratch);
     const ModelBlocks blocks = add_model_blocks(scratch, intern, plan);
     const Ownership of = ownership(plan, ParameterClass::dense);
-    return share(plan.mesh(), of, of.states, place_layers(blocks, plan, role).parameters);
+    return share(plan.mesh(), of, of.states, place_layers(blocks, plan, role).counts.trained);
 }
 
 TEST(OptimizerOffload, EveryParameterIsUpdatedOnceHereOrThere) {

@@ -16,7 +16,7 @@ std::uint64_t placed(const Plan& plan) {
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
     std::uint64_t sum = 0;
     for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage)
-        sum += place_layers(blocks, plan, stage).parameters;
+        sum += place_layers(blocks, plan, stage).counts.trained;
     return sum * plan.strategy.tensor;
 }
 
@@ -88,7 +88,7 @@ TEST(Parameters, BucketsHoldEveryGradientOnce) {
             const bool filled = b + 1 < buckets.buckets.size();
             EXPECT_TRUE(!filled || buckets.buckets[b].parameters >= size);
         }
-        EXPECT_EQ(sum, stage.parameters);
+        EXPECT_EQ(sum, stage.counts.trained);
     }
     EXPECT_EQ(gradient_buckets(stage, 1).buckets.size(), 3U) << "head and two layers";
     EXPECT_EQ(gradient_buckets(stage, 1).of_layer[0], (std::vector<std::uint32_t>{2, 1, 0})) << "backward order";

@@ -35,7 +35,7 @@ TEST(ResNet, HoldsEveryParameterOnEveryRank) {
     StepProgram step;
     Intern intern(step);
     const Plan plan = resnet(4);
-    EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters, 25'557'032U);
+    EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).counts.trained, 25'557'032U);
     const StepProgram whole = build(plan);
     EXPECT_TRUE(verify(whole).empty());
     std::uint64_t reduced = 0;

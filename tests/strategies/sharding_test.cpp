@@ -37,7 +37,7 @@ std::map<CollectiveKind, std::uint64_t> moved(const Program& program) {
 std::uint64_t parameters(const Plan& plan, std::uint32_t stage) {
     StepProgram step;
     Intern intern(step);
-    return place_layers(add_model_blocks(step, intern, plan), plan, stage).parameters;
+    return place_layers(add_model_blocks(step, intern, plan), plan, stage).counts.trained;
 }
 
 using Problems = std::vector<std::string>;

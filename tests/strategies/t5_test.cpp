@@ -80,7 +80,7 @@ TEST(T5, ParametersAreThoseOfTheModelAndWordsAreHeldOnce) {
     Intern intern(step);
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
     const std::uint64_t padding = (plan.padded_vocab() - plan.model.vocab) * plan.model.hidden;
-    EXPECT_EQ(place_layers(blocks, plan, 0).parameters, models::parameters(models::build(plan.model)) + padding);
+    EXPECT_EQ(place_layers(blocks, plan, 0).counts.trained, models::parameters(models::build(plan.model)) + padding);
     EXPECT_TRUE(blocks.of("decoder embedding").plain.borrows_words);
 }
 

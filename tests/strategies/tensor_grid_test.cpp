@@ -111,14 +111,14 @@ TEST(TensorGrid, ComputesWhatOneRankDoes) {
 
 /// Of a cube's few numbers that are not in matrices every rank with the same columns has all.
 TEST(TensorGrid, HoldsEachParameterOnce) {
-    const std::uint64_t whole = stage_of(on_grid(TensorMode::one_d, 1)).parameters;
+    const std::uint64_t whole = stage_of(on_grid(TensorMode::one_d, 1)).counts.trained;
     for (const Grid& grid : grids) {
         const Plan plan = on_grid(grid.mode, grid.tensor, grid.depth);
         const Stage stage = stage_of(plan);
         const TensorGrid shape = plan.tensor_grid();
-        const std::uint64_t blocks = (stage.parameters - stage.replicated_parameters) * grid.tensor / shape.copies();
-        EXPECT_EQ(blocks + stage.replicated_parameters * shape.row, whole) << name(grid);
-        EXPECT_EQ(stage.replicated_parameters > 0, shape.cube());
+        const std::uint64_t blocks = (stage.counts.trained - stage.counts.replicated) * grid.tensor / shape.copies();
+        EXPECT_EQ(blocks + stage.counts.replicated * shape.row, whole) << name(grid);
+        EXPECT_EQ(stage.counts.replicated > 0, shape.cube());
     }
 }
 
@@ -257,7 +257,7 @@ TEST(TensorGrid, DepthSumsGradientsWithDataRanks) {
                 (collective->kind == CollectiveKind::all_reduce || collective->kind == CollectiveKind::reduce_scatter))
                 summed += collective->bytes;
         }
-        const std::uint64_t all = stage_of(plan).parameters * 2;
+        const std::uint64_t all = stage_of(plan).counts.trained * 2;
         EXPECT_EQ(summed, sharding == Sharding::zero3 ? all * plan.micro_batches() : all);
         const Ownership dense = ownership(plan, ParameterClass::dense);
         const Placement states = sharding == Sharding::none ? Placement::replicated : Placement::sharded_flat;
@@ -272,7 +272,7 @@ TEST(TensorGrid, DepthAloneDividesSequences) {
     const StepProgram step = build(plan), one = build(on_grid(TensorMode::one_d, 1));
     EXPECT_TRUE(verify(step).empty());
     EXPECT_NEAR(2 * kernel_flops(step) / kernel_flops(one), 1, 1e-12);
-    EXPECT_EQ(stage_of(plan).parameters, stage_of(on_grid(TensorMode::one_d, 1)).parameters);
+    EXPECT_EQ(stage_of(plan).counts.trained, stage_of(on_grid(TensorMode::one_d, 1)).counts.trained);
     EXPECT_TRUE(moved(sharded(plan), &Piece::forward).empty());
 }
 

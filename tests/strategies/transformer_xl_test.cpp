@@ -53,7 +53,7 @@ TEST(TransformerXlPlan, HoldsEveryParameterOnce) {
         StepProgram step;
         Intern intern(step);
         const Plan plan = recurrent(name);
-        EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters,
+        EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).counts.trained,
                   models::parameters(models::build(plan.model)));
     }
 }

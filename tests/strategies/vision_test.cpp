@@ -50,13 +50,13 @@ TEST(Vit, ComputesThreeForwardPassesButForTheGradientOfItsImages) {
 TEST(Vit, HoldsEveryParameter) {
     StepProgram step;
     Intern intern(step);
-    EXPECT_EQ(place_layers(add_model_blocks(step, intern, vit()), vit(), 0).parameters, 86'567'656U);
+    EXPECT_EQ(place_layers(add_model_blocks(step, intern, vit()), vit(), 0).counts.trained, 86'567'656U);
     // Of a block half of the products' weights and of the first biases; the rest on both ranks.
     const Plan halved = vit(2);
     const Stage stage = place_layers(add_model_blocks(step, intern, halved), halved, 0);
     const std::uint64_t d = 768, split = 12 * (12 * d * d + 3 * d + 4 * d);
-    EXPECT_EQ(stage.parameters, 86'567'656U - split / 2);
-    EXPECT_EQ(stage.replicated_parameters, 86'567'656U - split);
+    EXPECT_EQ(stage.counts.trained, 86'567'656U - split / 2);
+    EXPECT_EQ(stage.counts.replicated, 86'567'656U - split);
 }
 
 TEST(Vit, EveryWayOfDividingItIsSound) {
@@ -157,7 +157,7 @@ TEST(Clip, HoldsEveryParameter) {
     StepProgram step;
     Intern intern(step);
     const Plan plan = clip();
-    EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters, 151'277'313U);
+    EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).counts.trained, 151'277'313U);
 }
 
 /// The texts' tower has its own width and heads on every tensor rank.

@@ -42,7 +42,7 @@ struct Shares {
         const ModelBlocks blocks = add_model_blocks(scratch, intern, plan);
         const Stage stage = place_layers(blocks, plan, 0);
         for (const PlacedLayer& layer : stage.chunks[0]) {
-            const std::uint64_t of = layer.blocks->parameters / plan.strategy.data;
+            const std::uint64_t of = layer.blocks->counts.trained / plan.strategy.data;
             all += of;
             largest = std::max(largest, of);
         }
