@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/enum_table.hpp"
@@ -151,6 +152,16 @@ double send_latency_seconds(const Machine& machine) {
 double efficiency(const Algorithm& algorithm, Protocol protocol) {
     const bool tree = algorithm.latencies == Latencies::tree;
     return (tree ? hardware::nccl_tree_share : hardware::nccl_ring_share)[index(protocol)];
+}
+
+double tree_correction(const Algorithm& algorithm, Protocol protocol, double bytes) {
+    if (algorithm.latencies != Latencies::tree) return 1;
+    const auto& table = hardware::nccl_tree_correction[index(protocol)];
+    const double place = std::log2(std::max(1.0, bytes / hardware::nccl_tree_least_bytes));
+    const auto below = static_cast<std::size_t>(place);
+    if (below >= table.size()) return 1;
+    const double above = below + 1 < table.size() ? table[below + 1] : 1;
+    return table[below] + (above - table[below]) * (place - static_cast<double>(below));
 }
 
 double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,

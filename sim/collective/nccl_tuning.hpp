@@ -56,6 +56,10 @@ double send_latency_seconds(const Machine& machine);
 /// Share of a link's bandwidth that carries payload.
 double efficiency(const Algorithm& algorithm, Protocol protocol);
 
+/// What is left of a tree's rate in an all_reduce of so many bytes, between the sizes of NCCL's table along the
+/// logarithm; 1 for other algorithms.
+double tree_correction(const Algorithm& algorithm, Protocol protocol, double bytes);
+
 /// The most bytes per second of bus traffic (2S for a tree's all_reduce) that an algorithm reaches with a protocol
 /// between nodes, over so many rails; infinite where NCCL knows no limit.
 double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,

@@ -82,7 +82,9 @@ Cost Pricer::cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
     const bool tree = algorithm.latencies == Latencies::tree && job.kind == CollectiveKind::all_reduce;
     const double bus = (tree ? 2 : kernels::bus_factor(job.kind, job.shape.ranks)) * job.bytes;
     const double limit = bus_limit(algorithm, protocol, job.shape.nodes, job.rails, machine_);
-    if (!cost.sequential) cost.inside_seconds = std::max(cost.inside_seconds, bus / limit);
+    const double correction = tree ? tree_correction(algorithm, protocol, job.bytes) : 1;
+    if (!cost.sequential)
+        cost.inside_seconds = std::max({cost.inside_seconds, bus / limit / correction, cost.wire_seconds / correction});
     cost.latency_seconds = latency_seconds(algorithm, protocol, job.kind, outline, job.shape, machine_) +
                            fill_seconds(outline, protocol, job, seconds_per_byte);
     const std::uint32_t local = local_ranks(job.shape);

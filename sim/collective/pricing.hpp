@@ -26,7 +26,7 @@ struct Cost {
     double latency_seconds = 0;  ///< start-ups and fill
     double wire_bytes = 0;       ///< that leave, or enter, the busiest node, flags and all
     double wire_seconds = 0;     ///< what the network takes to carry them
-    double inside_seconds = 0;   ///< what the nodes take at their own rate
+    double inside_seconds = 0;   ///< what the nodes, and the algorithm, take at their own rate
     bool sequential = false;
 
     [[nodiscard]] double seconds() const {
