@@ -43,7 +43,7 @@ struct PlacedLayer {
 struct Stage {
     std::uint32_t index = 0;
     std::vector<std::vector<PlacedLayer>> chunks;
-    ParameterCounts counts;     ///< this rank's
+    ParameterCounts counts{};   ///< this rank's
     std::uint32_t tensors = 0;  ///< that this rank's parameters are
 
     /// Those that are trained, and those with the frozen ones.

@@ -49,7 +49,8 @@ double updated_in_place(const Plan& plan, const StepProgram& step, const Program
     std::set<std::string_view> names;
     for (const strategies::UpdateKernel& kernel : kernels) {
         each += (kernel.streams + kernel.bytes / 2) / of_scale;
-        names.insert(plan.training.fused_optimizer ? kernel.name : kernels.back().name);
+        const bool by_itself = plan.training.fused_optimizer || plan.training.foreach_optimizer;
+        names.insert(by_itself ? kernel.name : kernels.back().name);
     }
     double numbers = 0;
     std::ptrdiff_t cut = 0;

@@ -218,6 +218,17 @@ json any_value(Dice& dice, const Key& key) {
     }
 }
 
+/// What PyTorch runs, whose layers cast their weights for each product.
+void casts(json& s) {
+    json& training = s["training"];
+    for (const char* key : {"gradient_accumulation_fusion", "grad_reduce_precision", "lora_rank", "base_weights",
+                            "master_weights", "frozen_layers", "kernel_fusion"})
+        training.erase(key);
+    training.update({{"software", "pytorch"}, {"precision", "bf16"}});
+    s["strategy"].update({{"sharding", "none"}});
+    s["strategy"].erase("num_distributed_optimizer_instances");
+}
+
 /// One key of strategy or training, some of which mean something beside others alone.
 void any_key(Dice& dice, json& s) {
     const auto strategy = documents::keys_of(strategies::strategy_fields());
@@ -242,6 +253,8 @@ void any_key(Dice& dice, json& s) {
         of_plan["context"] = 1;
     }
     if (key.name == "compression_passes") of_plan["compression_ratio"] = 4;
+    if (key.name == "autocast") casts(s);
+    if (key.name == "gradient_as_bucket_view") of_plan["sharding"] = "none";
     if (key.name == "grad_reduce_collective" && dice.coin())
         of_plan["sharding"] = dice.one_of<std::string>({"zero1", "zero2", "zero3"});
     if ((key.name.starts_with("zero_") || key.name.starts_with("fsdp_")) && dice.coin()) of_plan["sharding"] = "zero3";

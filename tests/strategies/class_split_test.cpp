@@ -50,7 +50,7 @@ TEST(ClassSplit, DividesParametersAndKeepsTheWork) {
     const Stage all = stage_of(whole), part = stage_of(split);
     const std::uint64_t classifier = classes * (features + 1);
     EXPECT_EQ(part.counts.experts, classifier / 8);
-    EXPECT_EQ(all.parameters - part.parameters, classifier / 8 * 7);
+    EXPECT_EQ(all.counts.trained - part.counts.trained, classifier / 8 * 7);
     const StepProgram step = build(split);
     EXPECT_TRUE(verify(step).empty());
     EXPECT_NEAR(kernel_flops(step) / kernel_flops(build(whole)), 1, 1e-12) << "eight times the examples, an eighth";

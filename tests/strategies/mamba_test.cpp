@@ -37,7 +37,7 @@ std::vector<kernels::StateSpace> scans(const StepProgram& step, std::string_view
 std::uint64_t parameters(const Plan& plan, std::string_view layer) {
     StepProgram step;
     Intern intern(step);
-    return add_model_blocks(step, intern, plan).of(layer).plain.parameters;
+    return add_model_blocks(step, intern, plan).of(layer).plain.counts.trained;
 }
 
 TEST(Mamba, TensorRanksHaveHeadsAndGroupsOfTheirOwn) {

@@ -80,7 +80,7 @@ TEST(Parameters, BucketsHoldEveryGradientOnce) {
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
     const Stage stage = place_layers(blocks, plan, 1);
     for (const std::uint64_t size :
-         {std::uint64_t{1}, blocks.of("block").plain.parameters + 1, std::uint64_t{1} << 60}) {
+         {std::uint64_t{1}, blocks.of("block").plain.counts.trained + 1, std::uint64_t{1} << 60}) {
         const GradientBuckets buckets = gradient_buckets(stage, size);
         std::uint64_t sum = 0;
         for (std::size_t b = 0; b < buckets.buckets.size(); ++b) {

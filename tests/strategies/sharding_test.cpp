@@ -176,8 +176,8 @@ TEST(Sharding, MemoryIsSharesAndWhatIsUsed) {
     StepProgram blocks_step;
     Intern intern(blocks_step);
     const ModelBlocks blocks = add_model_blocks(blocks_step, intern, plan);
-    const std::uint64_t all = parameters(plan, 0), layer = blocks.of("block").plain.parameters,
-                        embedding = blocks.of("embedding").plain.parameters;
+    const std::uint64_t all = parameters(plan, 0), layer = blocks.of("block").plain.counts.trained,
+                        embedding = blocks.of("embedding").plain.counts.trained;
     const auto peak = [](const Plan& of) { return memory(build(of), 0); };
     const StageMemory whole = peak(sharded(Sharding::none)), shares = peak(plan);
     const auto at = [](const StageMemory& memory, Keep keep) { return memory.at_peak[static_cast<std::size_t>(keep)]; };

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "hardware/compute_capability.hpp"
 #include "sim/collective/chip_grid.hpp"
+#include "sim/collective/nccl_tuning.hpp"
 #include "sim/network.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
@@ -124,6 +125,27 @@ TEST(Times, NeverFallOnSlowerNics) {
 
 /// ASTRA-sim's "direct" takes as long on 64 GPUs as on 512; all_gather of SimAI falls from 1,024 to 2,048 GPUs, an
 /// all_reduce of 1 MiB takes a third of one of 1 MiB - 1 B, and one of 512 KiB on 256 GPUs nothing.
+/// NCCL's correction of trees: half of the rate is left of 512 KiB under Simple, nothing is lost of a gigabyte, and
+/// between two sizes of the table the share lies between theirs. Times of trees grow with the size all the same.
+TEST(Times, TreesLoseRateAtMediumSizes) {
+    const Algorithm& tree = find_algorithm("tree", all_reduce);
+    EXPECT_DOUBLE_EQ(tree_correction(tree, Protocol::simple, MiB / 2), 0.5);
+    EXPECT_DOUBLE_EQ(tree_correction(tree, Protocol::simple, 1024 * MiB), 1);
+    EXPECT_DOUBLE_EQ(tree_correction(tree, Protocol::simple, 8 * MiB), 0.8);
+    EXPECT_NEAR(tree_correction(tree, Protocol::simple, 8 * MiB * std::sqrt(2)), 0.75, 1e-12);
+    EXPECT_DOUBLE_EQ(tree_correction(tree, Protocol::ll128, 1), 1);
+    EXPECT_DOUBLE_EQ(tree_correction(find_algorithm("ring", all_reduce), Protocol::simple, MiB), 1);
+    for (const auto& spec : beds) {
+        const Bed bed(spec);
+        double before = 0;
+        for (double bytes = 64; bytes < 4e9; bytes *= 1.07) {
+            const double now = bed.seconds(all_reduce, 16, bytes, "tree");
+            ASSERT_GE(now, before * (1 - 1e-12)) << spec.preset << ' ' << bytes;
+            before = now;
+        }
+    }
+}
+
 TEST(Times, DoNotShowOtherSimulatorsErrors) {
     const Bed bed({.preset = "superpod-h100", .nodes = 256});
     EXPECT_GT(bed.seconds(all_to_all, 512, MiB, "direct"), 1.5 * bed.seconds(all_to_all, 64, MiB, "direct"));
