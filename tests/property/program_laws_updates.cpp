@@ -64,7 +64,7 @@ double updated_in_place(const Plan& plan, const StepProgram& step, const Program
 /// By the kernel that takes each number that is updated, whatever the optimizer: Adam itself; else the copy to 16 bits
 /// behind it, or where weights have 32 the scaling of gradients before it.
 double updated_by(const Plan& plan, const StepProgram& step, const Program& program) {
-    const bool narrow = kernels::size_of(plan.training.precision.compute) < 4;
+    const bool narrow = kernels::size_of(plan.training.precision.compute) < 4 && !plan.training.autocast;
     if (strategies::is_fused_adam(plan.training) && !plan.compresses())
         return numbers_of(step, program, "adam") + numbers_of(step, program, "adam on host");
     return numbers_of(step, program, narrow ? "weights to 16 bits" : "gradient scaling");

@@ -98,8 +98,8 @@ void experts(Dice& dice, json& s) {
         if (dice.coin()) s["training"]["moe_pad_expert_input_to_capacity"] = true;
     }
     if (dice.coin()) s["training"].erase("lora_rank");
-    if (strategy["moe_token_dispatcher_type"] == "allgather" && s["training"].value("cuda_graph", false))
-        s["training"]["cuda_graph_scope"] = "outside_experts";
+    if (s["training"].value("cuda_graph", false))
+        s["training"]["cuda_graph_scope"] = dice.one_of<std::string>({"outside_experts", "routers"});
 }
 
 /// Attention over latent keys and values, as DeepSeek-V2 has it.
