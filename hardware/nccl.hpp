@@ -30,12 +30,12 @@ inline constexpr std::array<double, 3> nccl_ring_share{nccl_ll_share, 0.92, 1.0}
 
 /// treeCorrectionFactor: of the rate of a tree's all_reduce, whose chunks of medium sizes are small ("not perfectly
 /// sticking to the model"), by powers of two from 64 bytes up; of larger ones nothing is taken off.
-inline constexpr std::size_t nccl_tree_sizes = 24;
+inline constexpr std::size_t nccl_tree_sizes = 23;
 inline constexpr double nccl_tree_least_bytes = 64;
 inline constexpr std::array<std::array<double, nccl_tree_sizes>, 3> nccl_tree_correction{{
-    {1.0, 1.0, 1.0, 1.0, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1.0, 1.0, 1.0, 1.0, 1.0},
-    {1.0, 1.0, 1.0, 1.0, 1.0, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1.0, 1.0, 1.0},
-    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
+    {1.0, 1.0, 1.0, 1.0, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1.0, 1.0, 1.0, 1.0},
+    {1.0, 1.0, 1.0, 1.0, 1.0, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1.0, 1.0},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
 }};
 
 /// The most that algorithms reach among nodes, GB/s of bus traffic, on 2 nodes and on more. Of LL, by the processor of

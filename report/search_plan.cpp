@@ -22,7 +22,10 @@ std::string recompute(const Strategy& s) {
     if (s.recompute == Recompute::none) return "none";
     if (s.recompute == Recompute::selective)
         return s.recompute_modules.empty() ? "selective" : "selective, " + s.recompute_modules;
-    return s.recompute_num_layers == 0 ? "full" : fmt::format("full, {} layers", s.recompute_num_layers);
+    const char* const kept =
+        s.checkpoint_policy == strategies::CheckpointPolicy::nothing ? "" : " but each second product";
+    return s.recompute_num_layers == 0 ? fmt::format("full{}", kept)
+                                       : fmt::format("full{}, {} layers", kept, s.recompute_num_layers);
 }
 
 /// What has no column of its own.

@@ -74,8 +74,10 @@ std::string recompute_text(const strategies::Strategy& s) {
     if (s.recompute == Recompute::none) return "no recomputation";
     if (s.recompute == Recompute::selective)
         return s.recompute_modules.empty() ? "selective recomputation" : "recomputation of " + s.recompute_modules;
-    if (s.recompute_num_layers == 0) return "full recomputation";
-    return fmt::format("full recomputation of {} layers a chunk", s.recompute_num_layers);
+    const bool kept = s.checkpoint_policy != strategies::CheckpointPolicy::nothing;
+    const char* const how = kept ? "recomputation but of attention and each second product" : "full recomputation";
+    if (s.recompute_num_layers == 0) return how;
+    return fmt::format("{} of {} layers a chunk", how, s.recompute_num_layers);
 }
 
 std::string offload_text(const strategies::Strategy& s) {

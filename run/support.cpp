@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "models/relative_positions.hpp"
+#include "strategies/bucket_copies.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 
@@ -200,6 +201,8 @@ void require_exchanges(const strategies::Plan& plan) {
             "the communicator that runs it chooses how", "set it to \"auto\"");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
+    require(strategy.checkpoint_policy == strategies::CheckpointPolicy::nothing, "/strategy/checkpoint_policy",
+            "parts of products cannot run again yet", "set it to \"nothing\"");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
             "what is compressed cannot be exchanged yet", "set it to \"none\"");
     require(plan.training.precision.on_the_wire() == plan.training.precision.grad_reduce,
@@ -233,8 +236,10 @@ void require_executable(const strategies::Plan& plan) {
             "set it to false");
     require(!training.fp32_residual_connection, "/training/fp32_residual_connection",
             "a residual stream in fp32 cannot be executed yet", "set it to false");
-    require(!training.zero_grad_set_to_none, "/training/zero_grad_set_to_none",
-            "gradients lie in a buffer that lasts", "set it to false");
+    require(!strategies::copies_into_buckets(plan), "/training/gradient_as_bucket_view",
+            "gradients are reduced where they lie", "set it to true");
+    require(!training.zero_grad_set_to_none, "/training/zero_grad_set_to_none", "gradients lie in a buffer that lasts",
+            "set it to false");
     require(!training.autocast, "/training/autocast", "products that cast weights in fp32 cannot be executed yet",
             "set it to false");
     require(!training.fp32_activation_function, "/training/fp32_activation_function",

@@ -12,7 +12,17 @@ using kernels::Dtype;
 /// Megatron-LM reduces gradients in the parameters' format, except that bf16 (and fp8, whose parameters are bf16)
 /// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py). PyTorch's have their parameters'.
 Dtype usual_grad_reduce(const strategies::Training& of) {
-    return of.precision.compute == Dtype::fp16 ? Dtype::fp16 : of.master_weights ? Dtype::fp32 : Dtype::bf16;
+    if (of.precision.compute == Dtype::fp16 && !of.autocast) return Dtype::fp16;
+    return of.master_weights ? Dtype::fp32 : Dtype::bf16;
+}
+
+/// torch.nn.functional.cross_entropy as it is, or as torch.compile makes it: kernels over the logits as the product
+/// leaves them, from which the backward forms fp32 numbers again (torch/_functorch/partitioners.py: casts, exponentials
+/// and sums of rows are recomputable, and a fusion of them is not saved).
+strategies::CrossEntropy usual_loss(const strategies::Training& of) {
+    using strategies::CrossEntropy;
+    if (of.software != hardware::Software::pytorch) return CrossEntropy::in_place;
+    return of.kernel_fusion == strategies::KernelFusion::full ? CrossEntropy::fused : CrossEntropy::torch;
 }
 
 /// What Megatron-LM and NeMo have narrow products of. PyTorch's own (torchao) are said to be "pytorch".
@@ -49,6 +59,7 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("foreach_optimizer"))
         training.foreach_optimizer =
             pytorch && !training.fused_optimizer && strategies::has_foreach(training.optimizer);
+    if (!reader.has("cross_entropy") && !model.takes_images()) training.cross_entropy = usual_loss(training);
     if (!reader.has("zero_grad_set_to_none")) training.zero_grad_set_to_none = pytorch;
     if (!reader.has("gradient_as_bucket_view")) training.gradient_as_bucket_view = !pytorch;
     if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "strategies/refusal.hpp"
+#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
 
@@ -38,22 +39,23 @@ void check_layers(const Plan& plan) {
                         model.family == models::Family::transfo_xl;
     only(!others, fmt::format("{} has experts, mixers, images or relative positions", model.name),
          "set it to false, and fp32_residual_connection to true", Source::not_modelled);
-    only(plan.training.lora_rank == 0, "a base beside adapters is not cast", "set it to false", Source::not_modelled);
+    only(plan.training.base_weights == BaseWeights::as_trained, "a base in four bits is brought back to 16 bits",
+         "set it to false", Source::not_modelled);
     only(plan.training.frozen_layers == 0, "copies of frozen weights end sooner", "set it to false",
          Source::not_modelled);
 }
 
 void check_strategy(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
-    only(strategy.kept().weights == Placement::replicated && strategy.optimizer_instances == 1,
-         "weights that are gathered are cast before (FSDP's MixedPrecision)", "set it to false", Source::not_modelled);
     only(!plan.tensor_grid().divides() && !strategy.tensor_comm_overlap,
          "tensor ranks are a grid, or products run in parts beside collectives",
          "set it, or strategy.tp_comm_overlap, to false", Source::not_modelled);
     only(!plan.compresses() && !plan.offloads_weights() && plan.offloaded_states() == 0,
          "weights or states are compressed or lie in host memory", "set it to false", Source::not_modelled);
-    only(plan.training.optimizer != Optimizer::muon && plan.training.apply_groups == 1,
-         "the update works on weights in 16 bits", "set it to false", Source::not_modelled);
+    only(!is_zero_plus_plus(strategy), "ZeRO++ gathers weights in 16 bits or less",
+         "set it to false, or leave ZeRO++'s keys out", Source::not_modelled);
+    only(plan.training.apply_groups == 1, "groups of parameters are updated from gradients in 16 bits",
+         "set it to false", Source::not_modelled);
 }
 
 }  // namespace

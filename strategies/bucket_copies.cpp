@@ -34,9 +34,9 @@ BufferId BucketCopies::into(std::uint32_t bucket, std::span<const ParameterShape
     return copy("gradients to bucket", parameters, std::array{gradients}, buckets_[bucket]);
 }
 
-BufferId BucketCopies::out_of(std::uint32_t bucket, std::span<const ParameterShape> parameters, BufferId sums) {
-    return copy("gradients from bucket", parameters, std::array{sums, buckets_[bucket]},
-                builder_.buffer(0, Keep::scratch));
+BufferId BucketCopies::out_of(std::uint32_t bucket, std::span<const ParameterShape> parameters, BufferId sums,
+                              BufferId gradients) {
+    return copy("gradients from bucket", parameters, std::array{sums, buckets_[bucket]}, gradients);
 }
 
 }  // namespace orrery::strategies

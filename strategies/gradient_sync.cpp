@@ -1,6 +1,7 @@
 #include "strategies/gradient_sync.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "strategies/gradient_wire.hpp"
 #include "strategies/low_rank_gradients.hpp"
@@ -162,8 +163,12 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
 void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch, bool last) {
     const auto formed = formed_.extract({bucket, micro_batch});
     if (formed.empty()) return;
-    reduced_[bucket] = quantizes_gradients(plan_) ? exchange_quantized(bucket, formed.mapped())
-                                                  : emit(scatters(bucket), bucket, formed.mapped(), false);
+    BufferId from = formed.mapped();
+    if (copied(bucket)) from = copies_.into(bucket, shapes_in(bucket), from);
+    reduced_[bucket] =
+        quantizes_gradients(plan_) ? exchange_quantized(bucket, from) : emit(scatters(bucket), bucket, from, false);
+    if (copied(bucket))
+        reduced_[bucket] = copies_.out_of(bucket, shapes_in(bucket), reduced_[bucket], gradient_[bucket]);
     if (plan_.sums_on_host()) reduced_[bucket] = sum_on_host(bucket, micro_batch, reduced_[bucket], last);
 }
 
@@ -202,12 +207,14 @@ BufferId GradientSync::sum_on_host(std::uint32_t bucket, std::uint32_t micro_bat
 
 /// In the order in which backward forms them.
 std::vector<ParameterShape> GradientSync::shapes_in(std::uint32_t bucket) const {
+    const bool experts = buckets_.buckets[bucket].experts;
+    const auto& buckets = experts ? buckets_.of_experts : buckets_.of_layer;
     std::vector<ParameterShape> list;
     for (std::size_t c = stage_.chunks.size(); c-- > 0;)
-        for (std::size_t i = stage_.chunks[c].size(); i-- > 0;) {
-            const std::vector<ParameterShape>& shapes = stage_.chunks[c][i].blocks->shapes;
-            if (buckets_.of_layer[c][i] == bucket) list.insert(list.end(), shapes.begin(), shapes.end());
-        }
+        for (std::size_t i = stage_.chunks[c].size(); i-- > 0;)
+            if (buckets[c][i] == bucket)
+                std::ranges::copy_if(stage_.chunks[c][i].blocks->shapes, std::back_inserter(list),
+                                     [&](const ParameterShape& shape) { return shape.experts == experts; });
     return list;
 }
 
@@ -221,7 +228,7 @@ BufferId GradientSync::exchange_quantized(std::uint32_t bucket, BufferId formed)
 
 void GradientSync::reduce(std::uint32_t bucket) {
     if (plan_.compresses()) return;  // each rank goes on from its own
-    if (copied(bucket)) reduced_[bucket] = copies_.into(bucket, shapes_in(bucket), reduced_[bucket]);
+    if (copies_sums(bucket)) reduced_[bucket] = copies_.into(bucket, shapes_in(bucket), reduced_[bucket]);
     if (plan_.strategy.compression == Compression::powersgd) {
         reduced_[bucket] = FactorExchange(plan_, builder_, intern_).write(shapes_in(bucket), reduced_[bucket]);
         under_way_ = {reduced_[bucket]};
@@ -250,7 +257,7 @@ std::vector<BufferId> GradientSync::finish() {
         for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
             if (!by_micro_batch(b)) reduce(b);
     for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
-        if (copied(b)) reduced_[b] = copies_.out_of(b, shapes_in(b), reduced_[b]);
+        if (copies_sums(b)) reduced_[b] = copies_.out_of(b, shapes_in(b), reduced_[b], gradient_[b]);
     reduce_replicated();
     return reduced_;
 }

@@ -75,7 +75,11 @@ private:
     BufferId add_on_device(std::uint32_t bucket, std::int32_t micro_batch, BufferId formed);
     BufferId sum_on_host(std::uint32_t bucket, std::uint32_t micro_batch, BufferId formed, bool last);
     [[nodiscard]] std::vector<ParameterShape> shapes_in(std::uint32_t bucket) const;
+    /// Whether copies of the bucket are reduced, and whether those of sums are.
     [[nodiscard]] bool copied(std::uint32_t bucket) const {
+        return copies_sums(bucket) || (copies_into_buckets(plan_) && !scatters(bucket).empty());
+    }
+    [[nodiscard]] bool copies_sums(std::uint32_t bucket) const {
         return copies_into_buckets(plan_) && !moves_of_sums(bucket).empty();
     }
     [[nodiscard]] std::vector<Move> moves_of_sums(std::uint32_t bucket) const {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "strategies/checkpoint_policy.hpp"
 #include "strategies/layer_ops.hpp"
 #include "strategies/reruns.hpp"
 
@@ -24,10 +25,22 @@ Program block_of(Builder&& builder, std::vector<BlockOp> ops, std::uint32_t flow
     return block;
 }
 
+/// Of a layer that runs again: its input, and the results that its policy keeps.
+std::vector<KeptTensor> kept_of_whole(const ShardedLayer& layer, Again again, std::size_t from,
+                                      const std::vector<std::uint32_t>& begins) {
+    std::vector<KeptTensor> tensors;
+    if (from == 0) tensors.push_back({.bytes = layer.input_bytes});
+    const RunAgain repeats = run_again(layer, again.keeps);
+    for (std::size_t i = 0; i < begins.size(); ++i)
+        if (const std::uint64_t bytes = repeats.kept_bytes[from + i]; bytes > 0)
+            tensors.push_back({bytes, begins[i], false});
+    return tensors;
+}
+
 /// What pieces from `from` on keep between their forward, in operations that begin with `begins`, and their backward.
 std::vector<KeptTensor> kept(const ShardedLayer& layer, Again again, bool split, std::size_t from,
                              const std::vector<std::uint32_t>& begins) {
-    if (again.whole) return from == 0 ? std::vector{KeptTensor{.bytes = layer.input_bytes}} : std::vector<KeptTensor>{};
+    if (again.whole) return kept_of_whole(layer, again, from, begins);
     const Reruns runs = reruns(layer, again.modules);
     std::vector<KeptTensor> tensors;
     for (std::size_t i = 0; i < begins.size(); ++i) {
@@ -46,7 +59,7 @@ std::uint64_t sum(const std::vector<std::uint64_t>& bytes) {
 
 /// What a layer keeps, and leaves: split, for gradients of weights behind that of its input.
 LayerBlocks sizes(const ShardedLayer& layer, Again again, bool split) {
-    if (again.whole) return {.saved_bytes = layer.input_bytes};
+    if (again.whole) return {.saved_bytes = layer.input_bytes + run_again(layer, again.keeps).all_kept_bytes()};
     LayerBlocks blocks;
     const Reruns runs = reruns(layer, again.modules);
     blocks.saved_bytes = layer.saved_bytes() - sum(runs.dropped);
@@ -70,6 +83,7 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
         if (parameter.held && parameter.trained) ++(parameter.experts > 0 ? blocks.expert_tensors : blocks.tensors);
     const auto flow = static_cast<std::uint32_t>(step.flows.size());
     step.flows.push_back(layer.flow);
+    if (again.whole && again.keeps != CheckpointPolicy::nothing) step.flows.back().complete = false;
     const auto add = [&](const char* suffix, const auto& ops_of) {
         Builder builder(layer.name + suffix);
         std::vector<BlockOp> ops = ops_of(builder);
@@ -102,8 +116,8 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
     if (backwards == Backwards::split) return blocks;
     const bool waits_again = waits && again.whole;
     if (waits_again)
-        blocks.backward_to_wait =
-            add(" backward to wait", [&](Builder& builder) { return ops_run_again(intern, builder, layer, wait); });
+        blocks.backward_to_wait = add(
+            " backward to wait", [&](Builder& builder) { return ops_run_again(intern, builder, layer, again, wait); });
     blocks.backward = backward(" backward", Gradients::both, waits_again ? wait : 0);
     if (split && blocks.backward != LayerBlocks::none) step.blocks[blocks.backward].instead = true;
     return blocks;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "strategies/checkpoint_policy.hpp"
 #include "strategies/reruns.hpp"
 
 namespace orrery::strategies {
@@ -32,10 +33,12 @@ ForwardOps forward_ops(Intern& intern, Builder& builder, const ShardedLayer& lay
     return {std::move(writer).ops(), std::move(begins)};
 }
 
-std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t to) {
+std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, Again again,
+                                   std::size_t to) {
     BlockWriter writer(intern, builder);
+    const RunAgain repeats = run_again(layer, again.keeps);
     for (std::size_t i = 0; i < to; ++i)
-        writer.piece(layer.pieces[i].forward, Phase::recompute, {writer.scratch(layer.pieces[i].saved_bytes)}, {},
+        writer.piece(repeats.works[i], Phase::recompute, {writer.scratch(layer.pieces[i].saved_bytes)}, {},
                      i + 1 == to);
     return std::move(writer).ops();
 }
@@ -46,8 +49,9 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
     if (gradients == Gradients::of_weights) again = Recompute::none;  // they follow a backward that ran it
     constexpr BufferId kept = ~BufferId{0};
     std::vector<BufferId> brought(layer.pieces.size(), kept);  // what recomputation brings back
-    const auto run_again = [&](std::size_t i, std::vector<BufferId> back) {
-        writer.piece(layer.pieces[i].forward, Phase::recompute, std::move(back), {}, false);
+    const RunAgain repeats = run_again(layer, again.keeps);
+    const auto repeat = [&](std::size_t i, std::vector<BufferId> back) {
+        writer.piece(repeats.works[i], Phase::recompute, std::move(back), {}, false);
     };
     std::vector<BufferId> begins;  // of pieces that ran: with the next, since nothing else stands for them here
     if (again.whole) {
@@ -56,7 +60,7 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
             begins.push_back(brought[i] = writer.scratch(layer.pieces[i].saved_bytes));
         for (std::size_t i = 0; i < to; ++i) {
             begins.push_back(brought[i] = writer.scratch(layer.pieces[i].saved_bytes));
-            if (i >= ran) run_again(i, std::exchange(begins, {}));
+            if (i >= ran) repeat(i, std::exchange(begins, {}));
         }
     }
     const Reruns modules = reruns(layer, again.modules, again.stops_early);
@@ -71,8 +75,7 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
             std::vector<BufferId> back;
             for (const std::size_t piece : next->brings)
                 back.push_back(brought[piece] = writer.scratch(modules.dropped[piece] - stays(piece)));
-            for (std::size_t piece = next->first; piece < next->last; ++piece)
-                run_again(piece, std::exchange(back, {}));
+            for (std::size_t piece = next->first; piece < next->last; ++piece) repeat(piece, std::exchange(back, {}));
         }
         const Piece& piece = layer.pieces[i];
         const std::vector<Work> works = works_of(piece, gradients);

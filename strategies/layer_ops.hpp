@@ -23,7 +23,8 @@ struct ForwardOps {
 ForwardOps forward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t from, std::size_t to);
 /// What a backward runs again of pieces [0, to) in a block of its own; what that brings back is counted where the
 /// backward goes on.
-std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t to);
+std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, Again again,
+                                   std::size_t to);
 /// ran: of pieces that run again, how many did so in a block of their own, before the host waited.
 std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, Again again,
                                   Gradients gradients, std::size_t ran);

@@ -9,6 +9,7 @@
 #include "models/operators.hpp"
 #include "strategies/autocast_rules.hpp"
 #include "strategies/checkpoint_boundary.hpp"
+#include "strategies/checkpoint_policy.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/expert_rules.hpp"
 #include "strategies/frozen_layers.hpp"
@@ -205,6 +206,7 @@ void check_passes(const Plan& plan) {
     check_modules(strategy);
     check_early_stop(plan);
     check_checkpoint_boundary(strategy);
+    check_checkpoint_policy(plan);
     if (strategy.recompute_num_layers > most) {
         refuse("/strategy/recompute_num_layers",
                fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, most),

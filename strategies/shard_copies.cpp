@@ -76,18 +76,18 @@ BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, 
     return whole;
 }
 
-namespace {
-/// Gradients that were not there before are added to nothing.
-bool adds(const Plan& plan) { return !forms_apart(plan) && !plan.gradients_come_and_go(); }
-}  // namespace
-
 bool forms_apart(const Plan& plan) {
     return !is(plan, FsdpImplementation::megatron_fsdp) && plan.strategy.syncs_each_micro_batch();
 }
 
-bool adds_apart(const Plan& plan) { return !plan.training.gradient_accumulation_fusion && adds(plan); }
+bool adds_apart(const Plan& plan, bool several) {
+    const bool adds = several || !plan.gradients_come_and_go();
+    return !plan.training.gradient_accumulation_fusion && !forms_apart(plan) && adds;
+}
 
-bool adds_inside(const Plan& plan) { return plan.training.gradient_accumulation_fusion && adds(plan); }
+bool adds_inside(const Plan& plan) {
+    return plan.training.gradient_accumulation_fusion && !forms_apart(plan) && !plan.gradients_come_and_go();
+}
 
 std::uint64_t formed_bytes(const Plan& plan, std::uint64_t numbers) {
     const StateBytes bytes = state_bytes(plan.training);
@@ -101,7 +101,8 @@ std::uint64_t formed_bytes(const Plan& plan, std::uint64_t numbers) {
 std::vector<BufferId> copy_into_scatter(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers,
                                         BufferId from, bool summed) {
     const Dtype reduced = plan.training.precision.grad_reduce;
-    const Dtype formed = summed ? reduced : in_memory(activation_dtype(plan));
+    const Dtype weights = plan.training.autocast ? Dtype::fp32 : in_memory(activation_dtype(plan));
+    const Dtype formed = summed ? reduced : weights;
     Passes passes(builder, intern, numbers, from);
     switch (plan.strategy.full_sharding.implementation) {
         case FsdpImplementation::megatron_fsdp: break;

@@ -23,8 +23,9 @@ BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, 
 /// whole, so that nothing is added to sums.
 bool forms_apart(const Plan& plan);
 
-/// Whether a product's result is added to sums by a kernel of its own, or by the product.
-bool adds_apart(const Plan& plan);
+/// Whether a product's result is added to sums by a kernel of its own, or by the product: not where the gradient was
+/// not there before (Plan::gradients_come_and_go), unless several products of a micro-batch form it.
+bool adds_apart(const Plan& plan, bool several = false);
 bool adds_inside(const Plan& plan);
 
 /// Bytes of so many gradients of one micro-batch.

@@ -66,6 +66,9 @@ constexpr std::array all_to_alls{word("auto", AllToAllAlgorithm::automatic), wor
 static_assert(all_to_alls.size() == enumerators<AllToAllAlgorithm>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
+constexpr std::array policies{word("nothing", CheckpointPolicy::nothing),
+                              word("every_second_mm", CheckpointPolicy::every_second_mm)};
+static_assert(policies.size() == enumerators<CheckpointPolicy>);
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam),
                                   word("powersgd", Compression::powersgd), word("by_ratio", Compression::by_ratio)};
 static_assert(compressions.size() == enumerators<Compression>);
@@ -250,6 +253,11 @@ constexpr std::array of_strategy{
     field<&Strategy::recompute_num_layers>({.name = "recompute_num_layers", .min = 0, .max = max_layers,
         .help = "Layers of each chunk that full recomputation repeats; 0: all.",
         .origin = "Megatron-LM"}),
+    field<&Strategy::checkpoint_policy>({.name = "checkpoint_policy", .words = policies,
+        .help = "What a layer that full recomputation repeats keeps all the same; every_second_mm: results of fused "
+                "attention, of the first of each two products, and of reduce-scatters (TorchTitan's selective_ac_option "
+                "\"op\").",
+        .origin = "PyTorch (create_selective_checkpoint_contexts); TorchTitan"}),
     field<&Strategy::recompute_early_stop>({.name = "recompute_early_stop",
         .help = "A layer or module that recomputation repeats stops where its backward needs nothing more, without "
                 "dropout before the last product: PyTorch's non-reentrant checkpoint since 2.1, of PyTorch's own "

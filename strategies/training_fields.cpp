@@ -149,7 +149,7 @@ constexpr std::array of_training{
         .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),
     field<&Training::autocast>({.name = "autocast",
         .help = "Weights, their gradients and the residual stream are fp32; each product casts its weights and input "
-                "to 16 bits as it begins, and gradients back; softmax and norms are in fp32.",
+                "to 16 bits as it begins, and gradients back; softmax and the stream's norms are in fp32.",
         .origin = "PyTorch (torch.autocast)"}),
     field<&Training::fp32_activation_function>({.name = "fp32_activation_function",
         .help = "Activation functions between 16-bit products in fp32: TensorFlow's automatic mixed precision leaves "
@@ -210,10 +210,11 @@ constexpr std::array of_training{
         .origin = "Megatron-LM, NeMo"}),
     field<&Training::cross_entropy>({.name = "cross_entropy", .words = cross_entropies,
         .help = "in_place: probabilities take the place of the fp32 logits, and their gradient that of these, 6 bytes "
-                "a logit at most (Megatron-LM, fused kernels, a compiled loss); torch: as "
-                "torch.nn.functional.cross_entropy runs eagerly, with log-probabilities and two gradients beside each "
-                "other, 12; fused: kernels over the logits as the product leaves them, 2 bytes each in 16 bits "
-                "(flash-attention's and Apex's xentropy, Liger).",
+                "a logit at most (Megatron-LM); torch: as torch.nn.functional.cross_entropy runs eagerly, with "
+                "log-probabilities and two gradients beside each other, 12; fused: kernels over the logits as the "
+                "product leaves them, 2 bytes each in 16 bits (flash-attention's and Apex's xentropy, Liger, "
+                "torch.compile).",
+        .when_absent = "in_place; where software is pytorch torch, or fused where kernel_fusion is full",
         .origin = "Megatron-LM; PyTorch; flash-attention"}),
     field<&Training::loss_chunks>({.name = "loss_chunks", .min = 1, .max = 65536,
         .help = "The last product and the loss take a rank's tokens in so many parts, each with its backward at once, "

@@ -268,10 +268,23 @@ void read_batches(const Givens& given, Draft& draft) {
             *draft.accumulation * (whole_number(local->value).value_or(size) / std::max<std::uint64_t>(1, size));
 }
 
+/// Of a model of the catalog; others' products are those of linear layers for all that is known.
+bool has_experts(const Draft& draft) {
+    const nlohmann::ordered_json* const name = draft.find("/model/name");
+    return name != nullptr && models::find(name->get<std::string>()).experts > 0;
+}
+
+/// selective_ac_option: "op", or every how many layers (distributed/activation_checkpoint.py).
 void read_recomputation(const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");
     if (mode != nullptr && text_of(mode->value) != "selective") return set_key("/strategy/recompute", *mode, draft);
     const Origin origin = mode != nullptr ? mode->origin : draft.whole_file();  // TorchTitan's default
+    const std::string option = given.text("activation_checkpoint.selective_ac_option");
+    if (option == "1" || (option == "op" && !has_experts(draft))) {
+        draft.set("/strategy/recompute", "full", origin);
+        if (option == "op") draft.set("/strategy/checkpoint_policy", "every_second_mm", origin);
+        return;
+    }
     draft.set("/strategy/recompute", "selective", origin);
     draft.findings.not_modelled(origin.place, "activation_checkpoint.mode",
                                 "recomputes attention here; TorchTitan chooses among operators, or layers",
@@ -316,13 +329,21 @@ bool is_compiled(const Givens& given, std::string_view part) {
     return given.is_on("training.compile") || given.is_on("compile.enable");
 }
 
-/// distributed/utils.py, maybe_enable_amp: fully_shard, which contexts need too, casts weights as it gathers them;
-/// without it products cast them themselves, but where tensor ranks or a pipeline leave everything in fp32.
-void read_unsharded_precision(const Origin& origin, Draft& draft) {
+/// fully_shard, which contexts need too.
+bool is_fully_sharded(const Draft& draft) {
     const nlohmann::ordered_json* const sharding = draft.find("/strategy/sharding");
-    if (sharding == nullptr || *sharding != "none" || draft.whole("/strategy/context", 1) > 1) return;
+    return sharding == nullptr || *sharding != "none" || draft.whole("/strategy/context", 1) > 1;
+}
+
+/// distributed/utils.py, maybe_enable_amp: fully_shard casts weights as it gathers them; without it products cast them
+/// themselves, but where tensor ranks or a pipeline leave everything in fp32.
+void read_unsharded_precision(const Origin& origin, Draft& draft) {
+    if (is_fully_sharded(draft)) return;
     if (draft.whole("/strategy/tensor", 1) > 1 || draft.whole("/strategy/pipeline", 1) > 1)
         return draft.set("/training/precision", "fp32", origin);
+    if (has_experts(draft))
+        return draft.findings.not_modelled(origin.place, origin.name,
+                                           "weights are cast once a step, not by each product", std::string(estimate));
     draft.set("/training/autocast", true, origin);
 }
 
@@ -362,7 +383,7 @@ void read_precision(const Givens& given, Draft& draft) {
              draft.find("/training/master_weights") == nullptr ? "weights and states are in fp32"
                                                                : "gradients are reduced in bf16",
              draft);
-    if (given.text("training.mixed_precision_reduce") == "bfloat16")
+    if (given.text("training.mixed_precision_reduce") == "bfloat16" && is_fully_sharded(draft))
         draft.set("/training/grad_reduce_precision", "bf16", given.find("training.mixed_precision_reduce")->origin);
 }
 
@@ -370,9 +391,10 @@ void read_precision(const Givens& given, Draft& draft) {
 /// attention is cuDNN's first (models/common/attention.py, sdpa_backends, of 2026; before May 2025 FlashAttention-2).
 void read_what_pytorch_runs(const Request& request, const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");
+    const nlohmann::ordered_json* const recompute = draft.find("/strategy/recompute");
     const nlohmann::ordered_json* const precision = draft.find("/training/precision");
-    if (mode != nullptr && text_of(mode->value) == "full" && precision != nullptr && *precision != "fp8")
-        draft.set("/strategy/recompute_early_stop", true, mode->origin);
+    if (recompute != nullptr && *recompute == "full" && precision != nullptr && *precision != "fp8")
+        draft.set("/strategy/recompute_early_stop", true, mode != nullptr ? mode->origin : draft.whole_file());
     if (!request.cluster.starts_with("tpu"))
         draft.set_default("/training/attention_kernel", "cudnn", draft.whole_file());
 }
@@ -395,7 +417,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
     draft.set("/training/software", "pytorch", draft.whole_file());
     draft.set("/training/kernel_fusion", is_compiled(given, "model") ? "full" : "operators", draft.whole_file());
-    draft.set("/training/cross_entropy", is_compiled(given, "loss") ? "in_place" : "torch", draft.whole_file());
+    draft.set("/training/cross_entropy", is_compiled(given, "loss") ? "fused" : "torch", draft.whole_file());
     read_what_pytorch_runs(request, given, draft);
     const Given* const optimizer = given.find("optimizer.name");
     if (optimizer != nullptr && !same_word(text_of(optimizer->value), "AdamW"))

@@ -137,6 +137,7 @@ private:
     }
 
     [[nodiscard]] double zeroing() {
+        if (plan_.gradients_come_and_go()) return 0;
         std::uint64_t kept = 0;
         for (const GradientBucket& bucket : buckets_.buckets) {
             const Ownership& of = owners(bucket.experts);

@@ -127,6 +127,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
         shard_over_context(stream, shape, piece);
     } else if (stream.plan.training.fused_attention) {
         fused(stream, shape, piece);
+        piece.results.attention_bytes = shape.result_bytes() + shape.tokens() * shape.heads * 4;  // its log-sum-exp
     } else {
         shard_unfused_attention(stream, shape, heads_of(shape, stream), piece);
     }

@@ -8,14 +8,13 @@ namespace {
 
 using kernels::PointwiseKind;
 
-/// Of activations: torch.compile joins them to the norms and sums beside them.
-bool casts_activations(const LayerStream& stream) {
-    return stream.plan.training.autocast && !is_compiled(stream.plan.training);
-}
-
 bool takes_stream(const models::Linear& op) { return op.in == models::Dim::hidden; }
 
 }  // namespace
+
+bool casts_activations(const LayerStream& stream) {
+    return stream.plan.training.autocast && !is_compiled(stream.plan.training);
+}
 
 void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
     if (!stream.plan.training.autocast) return;

@@ -14,6 +14,9 @@ struct CastLayer {
     std::uint64_t inputs, outputs, rows;
 };
 
+/// Whether activations are cast by kernels of their own: torch.compile joins them to the norms and sums beside them.
+bool casts_activations(const LayerStream& stream);
+
 /// Casts before the product, and the weights' copies among what the layer keeps. Nothing without autocast.
 void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece);
 

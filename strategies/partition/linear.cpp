@@ -261,7 +261,8 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
     const auto gradient_of = [&](const Launched& product, ValueId whole) {
         return apart() ? flow.gradient_of(product.y) : whole;
     };
-    const bool fused = !adds_apart(stream_.plan);
+    const bool in_parts = op_.out == Dim::vocab && stream_.plan.training.loss_chunks > 1;
+    const bool fused = !adds_apart(stream_.plan, op_.again || op_.shares_embedding || in_parts);
     const ValueId separate = fused ? no_value : flow.gradient(stream_.sums(), std::uint64_t{gemm_.n} * gemm_.k);
     Work wgrad = weight_gradient(stream_, op_.name + " wgrad",
                                  {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient, spared()},
@@ -404,12 +405,17 @@ void LinearSharder::account() {
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
             kept_input_bytes(stream_.plan, (column_ ? stream_.residual_tokens : rows_) * in, op_.in == Dim::attention);
-    // The encoder's output is kept once for all decoder layers: each counts its share.
-    if (op_.second_input)
+    // The encoder's output is kept once for all decoder layers: each counts its share. Its casts are each layer's own.
+    if (op_.second_input && !casts_activations(stream_))
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;
     piece_.input_bytes = piece_.weight_saved_bytes;
     if (stream_.plan.training.autocast) piece_.saved_bytes += (in * out + (op_.bias ? out : 0)) * stream_.bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
+    if (!op_.bias && !is_narrow(compute_))
+        for (const std::uint64_t part : output_parts(op_, stream_.plan))
+            piece_.results.products.push_back(part / (column_ ? stream_.tensor : 1));
+    if (reduces() && stream_.residual == Placement::sharded_sequence)
+        piece_.results.scattered_bytes = stream_.residual_tokens * op_.out_features * stream_.bytes;
     piece_.working_bytes = rows_ * ((keeps_logits(stream_, op_) ? 0 : out) + in) * stream_.bytes;
 }
 

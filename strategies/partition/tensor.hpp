@@ -55,10 +55,16 @@ struct Piece {
     std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;
     std::uint64_t working_bytes = 0;  ///< transient results alive while the piece runs forward
     ParameterCounts counts{};         ///< this rank's share
-    bool borrows_words = false;       ///< reads the word embedding, which another layer of this rank holds
-    ModuleSet part_of = {};           ///< of what selective recomputation names
-    ModuleSet takes = {};             ///< of those that leave nothing (without_output): input_bytes are its result
-    bool host_waits = false;          ///< before its forward, for all that came before: of a layer's pieces one at most
+    /// What a policy of checkpoints may keep of its results: outputs, on this rank, of each of the products without
+    /// biases that PyTorch's own modules have in its place; bytes of fused attention's, and of a sum that is scattered.
+    struct Results {
+        std::vector<std::uint64_t> products{};
+        std::uint64_t attention_bytes = 0, scattered_bytes = 0;
+    } results{};
+    bool borrows_words = false;  ///< reads the word embedding, which another layer of this rank holds
+    ModuleSet part_of = {};      ///< of what selective recomputation names
+    ModuleSet takes = {};        ///< of those that leave nothing (without_output): input_bytes are its result
+    bool host_waits = false;     ///< before its forward, for all that came before: of a layer's pieces one at most
 };
 
 /// A layer's pieces in forward order.

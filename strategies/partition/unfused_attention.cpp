@@ -215,7 +215,7 @@ void UnfusedAttention::account() {
     piece_.saved_bytes = s_.qkv_bytes() + s_.scores() * (autocast_ ? 4 : s_.element_bytes);
     if (s_.dropout) piece_.saved_bytes += s_.scores();
     if (s_.dropout || autocast_) piece_.saved_bytes += s_.scores() * s_.element_bytes;
-    piece_.working_bytes = 2 * s_.scores() * s_.element_bytes;
+    piece_.working_bytes = 2 * s_.scores() * (autocast_ ? 4 : s_.element_bytes);
 }
 
 void UnfusedAttention::shard() && {

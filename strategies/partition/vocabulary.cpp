@@ -52,6 +52,11 @@ private:
     const models::Embedding& op_;
     std::uint64_t rows_;  ///< of the word embedding on this rank
     bool elsewhere_;      ///< another layer holds the tables
+    /// Under autocast the table is fp32.
+    [[nodiscard]] kernels::Dtype of_words() const {
+        return stream_.plan.training.autocast ? Dtype::fp32 : stream_.element;
+    }
+
     Piece piece_{.name = "embedding"};
     FlowBuilder::Weights words_, positions_;
     ValueId summed_ = no_value;  ///< words, positions and token types
@@ -79,7 +84,7 @@ void EmbeddingSharder::forward() {
     auto& list = piece_.forward;
     const ValueId looked_up = stream_.activation(stream_.tokens * op_.hidden);
     Work lookup{.name = "word embedding",
-                .what = stream_.pointwise(PointwiseKind::embedding, stream_.tokens, op_.hidden),
+                .what = kernels::Pointwise{PointwiseKind::embedding, of_words(), stream_.tokens, op_.hidden},
                 .detail = {{ids(), {words_.weight}, {looked_up}}}};
     lookup.detail.launch.settings.table_rows = rows_;
     list.push_back(std::move(lookup));
@@ -125,7 +130,7 @@ void EmbeddingSharder::backward() {
     const ValueId all =
         stream_.convert(list, "embedding gather gradient", stream_.residual, Placement::replicated, op_.hidden, rows);
     Work scatter{.name = "embedding backward",
-                 .what = stream_.pointwise(PointwiseKind::embedding_backward, stream_.tokens, op_.hidden),
+                 .what = kernels::Pointwise{PointwiseKind::embedding_backward, of_words(), stream_.tokens, op_.hidden},
                  .detail = {{ids(), {all}, {words_.gradient}}, stream_.into_gradients()}};
     scatter.detail.launch.settings.table_rows = rows_;
     list.push_back(std::move(scatter));

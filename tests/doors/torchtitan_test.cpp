@@ -77,6 +77,9 @@ TEST(TorchTitan, CastsWeightsForEachProductWhereNothingIsSharded) {
     EXPECT_EQ(at(read(divided + llama), "/training/autocast"), nullptr);
     EXPECT_EQ(at(read(divided + llama), "/training/precision"), "fp32") << "nothing is cast at all";
     EXPECT_EQ(at(read(replicas + llama + "dtype = \"bfloat16\"\n"), "/training/autocast"), nullptr);
+    const std::string reduces = "mixed_precision_reduce = \"bfloat16\"\n";
+    EXPECT_EQ(at(read(replicas + llama + reduces), "/training/grad_reduce_precision"), nullptr) << "FSDP's alone";
+    EXPECT_EQ(at(read(llama + reduces), "/training/grad_reduce_precision"), "bf16");
 }
 
 /// Micro-batches of one, unless a size is given.
@@ -183,6 +186,21 @@ TEST(TorchTitan, ReadsWhetherExpertsAreWhole) {
     EXPECT_TRUE(says(experts("expert_tensor_parallel_degree = 4"), Verdict::refused, "experts are whole"));
 }
 
+TEST(TorchTitan, ReadsWhatAPolicyOfCheckpointsKeeps) {
+    const auto option = [](const std::string& model, const char* word) {
+        return read(model + "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"" + word + "\"\n");
+    };
+    EXPECT_EQ(at(option(llama, "op"), "/strategy/recompute"), "full") << refusals(option(llama, "op"));
+    EXPECT_EQ(at(option(llama, "op"), "/strategy/checkpoint_policy"), "every_second_mm");
+    EXPECT_EQ(at(option(llama, "op"), "/strategy/recompute_early_stop"), true);
+    EXPECT_EQ(at(option(llama, "1"), "/strategy/recompute"), "full") << "every layer";
+    EXPECT_EQ(at(option(llama, "1"), "/strategy/checkpoint_policy"), nullptr);
+    EXPECT_TRUE(says(option(llama, "2"), Verdict::not_modelled, "activation_checkpoint.mode"));
+    std::string experts = llama;
+    experts.replace(experts.find("llama3"), 6, "qwen3").replace(experts.find("8B"), 2, "30B-A3B");
+    EXPECT_TRUE(says(option(experts, "op"), Verdict::not_modelled, "activation_checkpoint.mode"));
+}
+
 TEST(TorchTitan, KnowsWhatItDoesWhereNothingIsSaid) {
     const Imported job = with("");
     EXPECT_EQ(at(job, "/strategy/recompute"), "selective") << refusals(job);
@@ -191,7 +209,7 @@ TEST(TorchTitan, KnowsWhatItDoesWhereNothingIsSaid) {
     EXPECT_EQ(at(with("[compile]\nenable = true"), "/training/kernel_fusion"), "full");
     EXPECT_EQ(at(with("[compile]\nenable = true\ncomponents = [\"loss\"]"), "/training/kernel_fusion"), "operators");
     EXPECT_EQ(at(job, "/training/cross_entropy"), "torch");
-    EXPECT_EQ(at(with("[compile]\nenable = true"), "/training/cross_entropy"), "in_place");
+    EXPECT_EQ(at(with("[compile]\nenable = true"), "/training/cross_entropy"), "fused");
     EXPECT_EQ(at(with("[compile]\nenable = true\ncomponents = [\"model\"]"), "/training/cross_entropy"), "torch");
 }
 

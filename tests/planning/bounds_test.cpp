@@ -242,6 +242,31 @@ TEST(Bounds, OfStepsInFp8StayBelowThem) {
         }
 }
 
+/// Whose gradients come and go with one micro-batch, and are copied into buckets; weights that products cast beside
+/// them.
+TEST(Bounds, OfPyTorchsStepsStayBelowThem) {
+    for (const bool autocast : {false, true}) {
+        nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+        document["training"].update({{"precision", "bf16"}, {"software", "pytorch"}, {"autocast", autocast}});
+        for (const char* key : {"gradient_accumulation_fusion", "grad_reduce_precision"})
+            document["training"].erase(key);
+        document["cluster"] = {{"preset", "dgx-a100"}, {"nodes", 1}};
+        document["strategy"] = {{"data", 1}};
+        const Site site(sim::scenario_of(document), 0, sim::profiles());
+        LayerTables tables;
+        Bounds bounds(site, tables);
+        std::mt19937_64 random(first_seed);
+        for (const Drawn& drawn : draw(site, Space({site.gpus}), random)) {
+            const scenarios::Scenario scenario = site.under(drawn.strategy, drawn.micro_batch);
+            const Outcome outcome = evaluate(scenario, sim::profiles());
+            const Bound bound = bounds.of(scenario.plan);
+            const std::string told = documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump();
+            EXPECT_LE(bound.seconds, outcome.step_s) << autocast << told;
+            EXPECT_LE(bound.bytes, outcome.memory_needed) << autocast << told;
+        }
+    }
+}
+
 /// The slowest board of many is slower than that of few (sim/costs): what was worked out for many is no bound of few.
 TEST(Bounds, OfFewerRanksDoNotRestOnTimesOfMore) {
     nlohmann::json document = nlohmann::json::parse(small_document(first_seed));

@@ -254,6 +254,12 @@ void any_key(Dice& dice, json& s) {
     }
     if (key.name == "compression_passes") of_plan["compression_ratio"] = 4;
     if (key.name == "autocast") casts(s);
+    if (key.name == "checkpoint_policy" && dice.coin()) {
+        casts(s);
+        s["training"].erase("autocast");
+        of_plan["recompute"] = "full";
+        of_plan.erase("recompute_modules");
+    }
     if (key.name == "gradient_as_bucket_view") of_plan["sharding"] = "none";
     if (key.name == "grad_reduce_collective" && dice.coin())
         of_plan["sharding"] = dice.one_of<std::string>({"zero1", "zero2", "zero3"});

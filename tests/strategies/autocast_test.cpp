@@ -126,6 +126,32 @@ TEST(Autocast, SoftmaxAndTheDropoutBehindItAreInFp32) {
     EXPECT_EQ(seen, 4U);
 }
 
+/// FSDP without a MixedPrecision gathers weights, and scatters gradients, in fp32; adapters' base is cast, too.
+TEST(Autocast, GathersWeightsAsTheyAre) {
+    const auto gathered = [](const Plan& plan) {
+        const StepProgram step = build(plan);
+        EXPECT_EQ(verify(step), std::vector<std::string>{});
+        std::uint64_t bytes = 0;
+        for (const Program& program : step.programs)
+            for (const Op& op : program.ops)
+                if (const auto* collective = std::get_if<Collective>(&op.what))
+                    bytes += collective->kind == kernels::CollectiveKind::all_gather ? collective->bytes : 0;
+        return bytes;
+    };
+    Plan sharded = in_pytorch();
+    sharded.strategy.data = 2;
+    sharded.training.global_batch *= 2;
+    sharded.strategy.sharding = Sharding::zero3;
+    EXPECT_EQ(gathered(cast(sharded)), 2 * gathered(sharded));
+    for (const Optimizer optimizer : {Optimizer::adam, Optimizer::muon}) {
+        Plan adapted = cast();
+        adapted.training.optimizer = optimizer;
+        if (optimizer == Optimizer::adam) adapted.training.lora_rank = 4;
+        EXPECT_EQ(refused_at(adapted), "accepted");
+        EXPECT_EQ(verify(build(adapted)), std::vector<std::string>{});
+    }
+}
+
 /// A step of it conserves what it makes and keeps, and with tied words the head's copy is one of the embedding's.
 TEST(Autocast, StepsHold) {
     for (const models::ModelSpec& model : {tiny_gpt(), tiny_llama(), tiny_bert()})
@@ -156,10 +182,9 @@ TEST(Autocast, WhatItDoesNotGoWithIsRefusedAtItsKey) {
     EXPECT_EQ(refused([](Plan& p) { p.training.software = hardware::Software::megatron_lm; }), key);
     EXPECT_EQ(refused([](Plan& p) { p.training.gradient_accumulation_fusion = true; }), key);
     EXPECT_EQ(refused([](Plan& p) { p.training.kernel_fusion = KernelFusion::primitives; }), key);
-    EXPECT_EQ(refused([](Plan& p) { p.training.lora_rank = 8; }), key);
     EXPECT_EQ(refused([](Plan& p) {
-                  p.strategy.data = 2;
-                  p.strategy.sharding = Sharding::zero3;
+                  p.training.lora_rank = 8;
+                  p.training.base_weights = BaseWeights::nf4;
               }),
               key);
 }

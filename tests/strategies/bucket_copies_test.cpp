@@ -81,6 +81,45 @@ TEST(BucketCopies, GoWithGradientsThatComeAndGo) {
     EXPECT_EQ(verify(step), std::vector<std::string>{});
     EXPECT_EQ(copied(step, "zero gradients").kernels, 0U) << "there is nothing to zero";
     EXPECT_GT(copied(step, "gradients to bucket").kernels, 0U);
+    const std::uint64_t parameters = copied(build(views(4)), "zero gradients").numbers;
+    Plan in_place = plan;
+    in_place.training.gradient_as_bucket_view = true;
+    EXPECT_EQ(memory(step, 0).after_backward - memory(build(in_place), 0).after_backward,
+              parameters * state_bytes(plan.training).gradient)
+        << "gradients are there until the update has read them";
+}
+
+/// Of experts each in their own bucket, and none where no other rank holds them.
+TEST(BucketCopies, OfExpertsAreThoseThatAreReduced) {
+    for (const std::uint32_t expert : {1U, 2U, 4U}) {
+        Plan plan = moe_plan(1, 1, 4, expert);
+        plan.strategy.overlap_grad_reduce = true;
+        plan.training.gradient_as_bucket_view = false;
+        const StepProgram step = build(plan);
+        EXPECT_EQ(verify(step), std::vector<std::string>{});
+        const Program& program = step.programs.front();
+        std::vector<bool> written(program.buffers.size());
+        std::uint64_t reduced = 0;
+        for (const Op& op : program.ops) {
+            for (const BufferId id : program.writes(op)) written[id] = true;
+            const auto* collective = std::get_if<Collective>(&op.what);
+            if (collective == nullptr || step.names[op.label.name] != "gradient reduction") continue;
+            reduced += collective->bytes;
+            for (const BufferId id : program.reads(op)) EXPECT_TRUE(written[id]) << "before it is formed";
+        }
+        EXPECT_EQ(copied(step, "gradients to bucket").numbers * state_bytes(plan.training).gradient, reduced);
+        EXPECT_EQ(copied(step, "gradients from bucket").numbers, copied(step, "gradients to bucket").numbers);
+    }
+}
+
+TEST(BucketCopies, OfEachMicroBatchWhereEachIsReduced) {
+    Plan plan = copies(4);
+    const std::uint64_t once = copied(build(plan), "gradients to bucket").numbers;
+    plan.strategy.gradient_syncs = GradientSyncs::micro_batch;
+    const StepProgram step = build(plan);
+    EXPECT_EQ(verify(step), std::vector<std::string>{});
+    EXPECT_EQ(copied(step, "gradients to bucket").numbers, once * plan.micro_batches());
+    EXPECT_EQ(copied(step, "gradients from bucket").numbers, once * plan.micro_batches());
 }
 
 }  // namespace

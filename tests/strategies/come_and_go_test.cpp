@@ -1,6 +1,8 @@
 // Gradients that are there from their backward to the update alone, and the copy that torch.optim's foreach makes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/state_bytes.hpp"
@@ -74,6 +76,28 @@ TEST(ComeAndGo, GradientsAreThereUntilTheUpdateHasReadThem) {
     EXPECT_TRUE(verify(step).empty());
     EXPECT_GE(memory(step, 0).peak, parameters * (2 + 2 + 4 + 2)) << "and what an operation leaves to the next";
     EXPECT_GT(memory(step, 0).peak, one_by_one);
+}
+
+/// Autograd adds to a gradient that was there: to none of one micro-batch, but where several products form it.
+TEST(ComeAndGo, NothingIsAddedToWhatWasNotThere) {
+    const auto added = [](const Plan& of) {
+        std::size_t sum = 0;
+        const StepProgram step = build(of);
+        for (const Program& block : step.blocks)
+            sum += std::ranges::count_if(
+                block.ops, [&](const Op& op) { return step.names[op.label.name].ends_with("accumulate"); });
+        return sum;
+    };
+    Plan plan = eager_plan(1, Sharding::none);
+    plan.training.gradient_accumulation_fusion = false;
+    EXPECT_EQ(added(plan), 1U) << "the head's, whose words are the embedding's";
+    plan.model.tied_embeddings = false;
+    EXPECT_EQ(added(plan), 0U);
+    plan.training.loss_chunks = 2;
+    EXPECT_EQ(added(plan), 2U) << "a part's";
+    plan.training.loss_chunks = 1;
+    plan.training.zero_grad_set_to_none = false;
+    EXPECT_GT(added(plan), 1U);
 }
 
 TEST(ComeAndGo, ForeachMovesAsManyBytesInFewerKernels) {

@@ -1,0 +1,30 @@
+// What a layer whose backward runs it again keeps of its results all the same (PyTorch's selective activation
+// checkpointing: torch/utils/checkpoint.py, create_selective_checkpoint_contexts).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "strategies/partition/tensor.hpp"
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// By piece of a layer: what runs again, and bytes of results that were kept instead. Under every_second_mm,
+/// TorchTitan's policy (torchtitan/distributed/activation_checkpoint.py; in Llama's code products come as queries,
+/// keys, values, projection, gate, up, down, and its save list has fused attention and reduce-scatters too), the first
+/// of each two products without biases is kept, and of what the layer has as one product the part that is not runs
+/// again. Products in fp8 are no aten.mm: all run again.
+struct RunAgain {
+    std::vector<std::vector<Work>> works;
+    std::vector<std::uint64_t> kept_bytes;
+
+    [[nodiscard]] std::uint64_t all_kept_bytes() const;
+};
+RunAgain run_again(const ShardedLayer& layer, CheckpointPolicy policy);
+
+/// Throws Error at "/strategy/checkpoint_policy" where no whole layer runs again, or products are not those of linear
+/// layers alone.
+void check_checkpoint_policy(const Plan& plan);
+
+}  // namespace orrery::strategies

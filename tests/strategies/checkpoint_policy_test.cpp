@@ -1,0 +1,127 @@
+// Results that layers keep though their backward runs them again: TorchTitan's selective checkpoints by operators.
+#include "strategies/checkpoint_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "models/operators.hpp"
+#include "strategies/build.hpp"
+#include "strategies/memory.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+using kernels::Gemm;
+
+Plan llama(CheckpointPolicy policy, Recompute recompute = Recompute::full) {
+    Plan plan = tiny_plan();
+    plan.model = tiny_llama();
+    plan.training.fused_attention = true;
+    plan.training.software = hardware::Software::pytorch;
+    plan.strategy.recompute = recompute;
+    plan.strategy.checkpoint_policy = policy;
+    return plan;
+}
+
+ShardedLayer block(const Plan& plan) { return shard(models::build(plan.model).layer("block"), plan); }
+
+/// Outputs of products among these works, and whether attention is.
+struct Found {
+    std::uint64_t outputs = 0;
+    bool attention = false;
+};
+
+Found found(const std::vector<Work>& works) {
+    Found all;
+    for (const Work& work : works) {
+        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+        if (kernel == nullptr) continue;
+        if (const auto* gemm = std::get_if<Gemm>(kernel)) all.outputs += gemm->n;
+        all.attention |= std::holds_alternative<kernels::Attention>(*kernel);
+    }
+    return all;
+}
+
+/// Hidden 64, 4 heads of 16 over 2 of keys and values, gated MLP of 192: queries, values, gate and down are kept, keys,
+/// projection and up run again.
+TEST(CheckpointPolicy, KeepsTheFirstOfEachTwoProducts) {
+    const Plan plan = llama(CheckpointPolicy::every_second_mm);
+    const ShardedLayer layer = block(plan);
+    const RunAgain again = run_again(layer, CheckpointPolicy::every_second_mm);
+    std::uint64_t outputs = 0;
+    bool attention = false;
+    for (const auto& works : again.works) {
+        outputs += found(works).outputs;
+        attention |= found(works).attention;
+    }
+    EXPECT_EQ(outputs, 32U + 64U + 192U);
+    EXPECT_FALSE(attention);
+    const std::uint64_t tokens = plan.rank_tokens();
+    EXPECT_EQ(again.all_kept_bytes(), tokens * 2 * (64 + 32 + 192 + 64) + tokens * (64 * 2 + 4 * 4))
+        << "products, and attention's results with their log-sum-exps";
+}
+
+TEST(CheckpointPolicy, OfNothingRunsEverythingAgain) {
+    const ShardedLayer layer = block(llama(CheckpointPolicy::nothing));
+    const RunAgain again = run_again(layer, CheckpointPolicy::nothing);
+    EXPECT_EQ(again.all_kept_bytes(), 0U);
+    for (std::size_t i = 0; i < layer.pieces.size(); ++i)
+        EXPECT_EQ(again.works[i].size(), layer.pieces[i].forward.size());
+}
+
+TEST(CheckpointPolicy, BiasesAndNarrowProductsAreNotAmongItsOperators) {
+    Plan gpt = llama(CheckpointPolicy::every_second_mm);
+    gpt.model = tiny_gpt();
+    const ShardedLayer biased = block(gpt);
+    EXPECT_EQ(run_again(biased, CheckpointPolicy::every_second_mm).all_kept_bytes(),
+              biased.pieces.empty() ? 0 : gpt.rank_tokens() * (64 * 2 + 4 * 4))
+        << "attention alone";
+}
+
+TEST(CheckpointPolicy, LiesBetweenAllAndNothing) {
+    const auto peak = [](const Plan& plan) {
+        const StepProgram step = build(plan);
+        EXPECT_EQ(verify(step), std::vector<std::string>{});
+        return memory(step, 0).peak;
+    };
+    const Plan full = llama(CheckpointPolicy::nothing), policy = llama(CheckpointPolicy::every_second_mm),
+               none = llama(CheckpointPolicy::nothing, Recompute::none);
+    EXPECT_LT(kernel_flops(build(policy)), kernel_flops(build(full)));
+    EXPECT_GT(kernel_flops(build(policy)), kernel_flops(build(none)));
+    EXPECT_GT(peak(policy), peak(full));
+    EXPECT_LT(peak(policy), peak(none));
+}
+
+/// A sum that tensor ranks scatter is kept, what they gather is gathered again.
+TEST(CheckpointPolicy, KeepsScatteredSums) {
+    Plan plan = llama(CheckpointPolicy::every_second_mm);
+    plan.strategy.tensor = 2;
+    plan.strategy.sequence_parallel = true;
+    const ShardedLayer layer = block(plan);
+    const RunAgain again = run_again(layer, CheckpointPolicy::every_second_mm);
+    const auto count = [](const auto& pieces, kernels::CollectiveKind kind) {
+        std::size_t sum = 0;
+        for (const auto& works : pieces)
+            for (const Work& work : works)
+                if (const auto* collective = std::get_if<LayerCollective>(&work.what)) sum += collective->kind == kind;
+        return sum;
+    };
+    EXPECT_EQ(count(again.works, kernels::CollectiveKind::reduce_scatter), 0U);
+    EXPECT_EQ(count(again.works, kernels::CollectiveKind::all_gather), 2U);
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+}
+
+TEST(CheckpointPolicy, IsRefusedWhereItWouldSayNothing) {
+    const std::string key = "/strategy/checkpoint_policy";
+    EXPECT_EQ(refused_at(llama(CheckpointPolicy::every_second_mm)), "accepted");
+    EXPECT_EQ(refused_at(llama(CheckpointPolicy::every_second_mm, Recompute::none)), key);
+    EXPECT_EQ(refused_at(llama(CheckpointPolicy::every_second_mm, Recompute::selective)), key);
+    Plan other = llama(CheckpointPolicy::every_second_mm);
+    other.training.software = hardware::Software::megatron_lm;
+    EXPECT_EQ(refused_at(other), key);
+}
+
+}  // namespace
+}  // namespace orrery::strategies
