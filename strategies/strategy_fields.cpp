@@ -255,8 +255,8 @@ constexpr std::array of_strategy{
         .origin = "Megatron-LM"}),
     field<&Strategy::checkpoint_policy>({.name = "checkpoint_policy", .words = policies,
         .help = "What a layer that full recomputation repeats keeps all the same; every_second_mm: results of fused "
-                "attention, of the first of each two products, and of reduce-scatters (TorchTitan's selective_ac_option "
-                "\"op\").",
+                "attention, of the first of each two products, and of reduce-scatters (TorchTitan's "
+                "selective_ac_option \"op\").",
         .origin = "PyTorch (create_selective_checkpoint_contexts); TorchTitan"}),
     field<&Strategy::recompute_early_stop>({.name = "recompute_early_stop",
         .help = "A layer or module that recomputation repeats stops where its backward needs nothing more, without "
