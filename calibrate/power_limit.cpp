@@ -21,14 +21,15 @@ double best_rate(const Predictor& predictor, const Machine& machine) {
 
 }  // namespace
 
-PowerLimit::PowerLimit(const Predictor& predictor)
+PowerLimit::PowerLimit(const Predictor& predictor, double share)
     : machine_(predictor.profile().constants),
       sustained_clock_(predictor.constant_or("sustained_clock", 0)),
-      sustained_rate_(predictor.constant("sustained_gemm") * best_rate(predictor, machine_)) {}
+      sustained_rate_(predictor.constant("sustained_gemm") * best_rate(predictor, machine_)),
+      share_(share) {}
 
 double PowerLimit::clock(double rate) const {
     if (!known() || rate <= 0) return 1;
-    return std::min(1.0, sustained_clock_ * std::sqrt(sustained_rate_ / rate));
+    return std::min(1.0, sustained_clock_ * std::sqrt(share_ * sustained_rate_ / rate));
 }
 
 double PowerLimit::half_operations(const kernels::Kernel& kernel) const {

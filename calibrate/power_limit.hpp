@@ -13,7 +13,8 @@ namespace orrery::calibrate {
 /// milliseconds; what kernels draw beside their operations is left out.
 class PowerLimit {
 public:
-    explicit PowerLimit(const Predictor& predictor);
+    /// share: of the power that the board draws by its design, which held back the profile's mix.
+    explicit PowerLimit(const Predictor& predictor, double share = 1);
 
     /// Whether the profile tells the clock of its long run; else estimates stay as they are.
     [[nodiscard]] bool known() const { return sustained_clock_ > 0; }
@@ -30,7 +31,7 @@ public:
 
 private:
     Machine machine_;
-    double sustained_clock_, sustained_rate_;
+    double sustained_clock_, sustained_rate_, share_;
 };
 
 }  // namespace orrery::calibrate

@@ -27,6 +27,7 @@ struct Gpu {
     int compute_capability = 0;                ///< CUDA's, 80 for 8.0; 0 for chips that are no NVIDIA GPUs
     HostProcessor host = HostProcessor::none;  ///< of the vendor's node that it is sold in
     std::uint32_t nvlinks = 0;                 ///< of the board; 0: as many as its node has for each
+    double power_limit_watts = 0;              ///< that its board is held to; 0: its design power (power_of)
     std::string datasheet;                     ///< where the peaks and the bandwidth come from
 };
 

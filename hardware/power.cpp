@@ -40,4 +40,12 @@ Power power_of(std::string_view gpu) {
     return {row->watts, row->node_watts / row->node_gpus};
 }
 
+Power power_of(std::string_view gpu, double limit_watts) {
+    Power power = power_of(gpu);
+    const double saved = limit_watts > 0 ? std::max(0.0, power.gpu - limit_watts) : 0;
+    power.gpu -= saved;
+    if (power.node > 0) power.node -= saved;
+    return power;
+}
+
 }  // namespace orrery::hardware

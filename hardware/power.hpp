@@ -13,6 +13,9 @@ struct Power {
 /// By the GPU's name in gpu.hpp's table.
 Power power_of(std::string_view gpu);
 
+/// The same of a board that is held to so many watts (0: it is not): its node draws as much less.
+Power power_of(std::string_view gpu, double limit_watts);
+
 /// Energy of the building over that of the machines, and the grid's kg of CO2 for a kWh: Touvron et al., "LLaMA",
 /// arXiv 2302.13971, table 15, after Wu et al. 2022: PUE 1.1; the national average of the US.
 inline constexpr double usual_pue = 1.1, usual_co2_per_kwh = 0.385;

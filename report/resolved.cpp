@@ -20,6 +20,7 @@ Json of(const topology::ClusterSpec& c) {
     if (c.nodes > 0) cluster["nodes"] = c.nodes;
     if (!c.gpu.empty()) cluster["gpu"] = c.gpu;
     if (c.gpus_per_node > 0) cluster["gpus_per_node"] = c.gpus_per_node;
+    if (c.gpu_power_limit > 0) cluster["gpu_power_limit"] = c.gpu_power_limit;
     if (c.nics_per_node > 0) cluster["nics_per_node"] = c.nics_per_node;
     if (c.nic_bytes_per_second > 0) cluster["nic_rate"] = fmt::format("{} GB/s", c.nic_bytes_per_second / 1e9);
     if (c.oversubscription > 0) cluster["oversubscription"] = c.oversubscription;

@@ -69,6 +69,9 @@ constexpr std::array of_cluster{
         .help = "The preset's own size when absent."},
     Key{.name = "gpu", .kind = text,
         .help = "A GPU instead of the preset's."},
+    Key{.name = "gpu_power_limit", .kind = number, .min = 1, .max = 10000,
+        .help = "Watts that each GPU is held to (nvidia-smi --power-limit), whose clock follows; its design power when "
+                "absent. Needs a profile that knows its clock under load (H100, H200)."},
     Key{.name = "gpus_per_node", .kind = integer, .min = 1, .max = 1024,
         .help = "The preset's own when absent."},
     Key{.name = "nics_per_node", .kind = integer, .min = 1, .max = 1024,

@@ -61,6 +61,7 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
     spec.preset = reader.text("preset");
     spec.nodes = reader.integer32("nodes");
     spec.gpu = reader.text("gpu");
+    spec.gpu_power_limit = reader.number("gpu_power_limit");
     spec.gpus_per_node = reader.integer32("gpus_per_node");
     spec.nics_per_node = reader.integer32("nics_per_node");
     spec.nic_bytes_per_second = reader.bytes_per_second("nic_rate");
@@ -103,7 +104,7 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
     const std::string one = fmt::format("tensor {}{} x pipeline {}", strategy.tensor, context, strategy.pipeline);
     if (replica > gpus) {
         const std::uint32_t widest = std::max({strategy.tensor, strategy.context, strategy.pipeline});
-        const char* const blamed = strategy.tensor == widest    ? "tensor"
+        const char* const blamed = strategy.tensor == widest     ? "tensor"
                                    : strategy.pipeline == widest ? "pipeline"
                                                                  : "context";
         throw Error(file, sections.strategy.pointer(blamed), fmt::format("{} = {} ranks, but {}", one, replica, have),

@@ -10,6 +10,7 @@
 #include "base/normal.hpp"
 #include "base/units.hpp"
 #include "hardware/attention_kernels.hpp"
+#include "hardware/power.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
 #include "sim/narrow_kernels.hpp"
@@ -69,6 +70,20 @@ std::vector<std::uint64_t> kernel_counts(const strategies::StepProgram& step) {
 
 }  // namespace
 
+namespace {
+
+/// Of the power that a board draws by its design.
+double power_share(const hardware::Gpu& gpu, const calibrate::Predictor& predictor) {
+    if (gpu.power_limit_watts == 0) return 1;
+    if (predictor.constant_or("sustained_clock", 0) == 0)
+        throw Error("", "/cluster/gpu_power_limit",
+                    fmt::format("given, but the profile of a {} does not know its clock under load", gpu.name),
+                    "leave it out, or calibrate on such a GPU");
+    return gpu.power_limit_watts / hardware::power_of(gpu.name).gpu;
+}
+
+}  // namespace
+
 KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies::Plan& plan, const hardware::Gpu& gpu,
                            const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, StepClock clock)
     : plan_(plan),
@@ -77,7 +92,7 @@ KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies
       memory_(memory_share(gpu, predictor)),
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),
       caches_(step, predictor, std::min(gpus_per_node, step.mesh.ranks())),
-      limit_(predictor),
+      limit_(predictor, power_share(gpu, predictor)),
       clock_(limit_.known() && clock == StepClock::of_the_program ? step_clock(step) : 1) {}
 
 /// A lower clock takes longer for the same operations, whose rate then allows a higher one: what both agree on. Each

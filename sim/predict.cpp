@@ -88,6 +88,7 @@ std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topolog
         uses.push_back({gpu.name,
                         profile_name(scenario, cluster, gpu),
                         std::accumulate(first, first + static_cast<std::ptrdiff_t>(roles), 0U),
+                        gpu.power_limit_watts,
                         {}});
     }
     for (const std::uint32_t number : ran.slowest_of_kinds()) {

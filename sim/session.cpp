@@ -20,12 +20,13 @@ constexpr std::size_t most_sites = 16;
 
 /// Names every field: one that is added is an error of the compiler here.
 std::string text_of(const topology::ClusterSpec& spec) {
-    const auto& [preset, nodes, gpu, gpus_per_node, nics_per_node, nic_rate, oversubscription, ports, fabric, routing,
-                 routing_seed, failed, node_file, fabric_file, more_nodes] = spec;
+    const auto& [preset, nodes, gpu, gpu_power_limit, gpus_per_node, nics_per_node, nic_rate, oversubscription, ports,
+                 fabric, routing, routing_seed, failed, node_file, fabric_file, more_nodes] = spec;
     const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
     return fmt::format("{}", fmt::join(std::vector<std::string>{preset,
                                                                 std::to_string(nodes),
                                                                 gpu,
+                                                                fmt::format("{}", gpu_power_limit),
                                                                 std::to_string(gpus_per_node),
                                                                 std::to_string(nics_per_node),
                                                                 fmt::format("{}", nic_rate),

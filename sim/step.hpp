@@ -68,7 +68,8 @@ struct RankClass {
 struct GpuUse {
     std::string gpu, profile;  ///< names
     std::uint32_t gpus = 0;
-    Breakdown mean;  ///< over its ranks, those of one stage taken for alike
+    double power_limit_watts = 0;  ///< as in hardware::Gpu
+    Breakdown mean;                ///< over its ranks, those of one stage taken for alike
 };
 
 /// What a step's time means.

@@ -37,7 +37,7 @@ void check_layers(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
     const bool others = model.takes_images() || model.experts > 0 || model.layers_of('M') > 0 ||
                         model.family == models::Family::transfo_xl;
-    only(!others, fmt::format("{} has experts, mixers, images or relative positions", model.name),
+    only(!others, fmt::format("{} has experts, mixers, images or recurrent attention", model.name),
          "set it to false, and fp32_residual_connection to true", Source::not_modelled);
     only(plan.training.base_weights == BaseWeights::as_trained, "a base in four bits is brought back to 16 bits",
          "set it to false", Source::not_modelled);

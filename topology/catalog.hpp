@@ -18,6 +18,7 @@ struct ClusterSpec {
     std::string preset;               ///< "superpod-a100", "ethernet", ...
     std::uint32_t nodes = 0;          ///< 0: the preset's own size
     std::string gpu = {};             ///< "" : the preset's GPU
+    double gpu_power_limit = 0;       ///< watts that each board is held to; 0: its design power
     std::uint32_t gpus_per_node = 0;  ///< 0: the preset's
     std::uint32_t nics_per_node = 0;  ///< 0: the preset's
     double nic_bytes_per_second = 0;  ///< 0: the preset's

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "hardware/power.hpp"
 #include "topology/nccl_xml.hpp"
 
 namespace orrery::topology {
@@ -34,9 +35,25 @@ const Gpu& find_gpu_at(std::string_view name, const std::string& pointer) {
     throw Error("", pointer, fmt::format("{} sits in no node", name), "name a GPU of `orrery list clusters`");
 }
 
-const Gpu& choose_gpu(const Design& design, const ClusterSpec& spec) {
-    if (!spec.gpu.empty()) return find_gpu(spec.gpu);
-    return find_gpu(design.gpu.empty() ? find_node(design.node).gpu : design.gpu);
+/// As nvidia-smi's --power-limit holds a board, of which there is one kind.
+void limit_power(Gpu& gpu, const ClusterSpec& spec) {
+    if (spec.gpu_power_limit == 0) return;
+    const double most = power_of(gpu.name).gpu;
+    if (most == 0) refuse("gpu_power_limit", fmt::format("what a {} draws is not known", gpu.name), "leave it out");
+    if (spec.gpu_power_limit > most)
+        refuse("gpu_power_limit",
+               fmt::format("{:g} W, but a {} draws {:g} W at most", spec.gpu_power_limit, gpu.name, most),
+               fmt::format("give at most {:g}, or leave it out", most));
+    if (!spec.more_nodes.empty())
+        refuse("gpu_power_limit", "given, but more_nodes have other GPUs", "leave one of them out");
+    gpu.power_limit_watts = spec.gpu_power_limit;
+}
+
+Gpu choose_gpu(const Design& design, const ClusterSpec& spec) {
+    const std::string_view own = design.gpu.empty() ? std::string_view(find_node(design.node).gpu) : design.gpu;
+    Gpu gpu = find_gpu(spec.gpu.empty() ? own : std::string_view(spec.gpu));
+    limit_power(gpu, spec);
+    return gpu;
 }
 
 /// "superpod-h100, dgx-h100": presets whose nodes take such GPUs.
@@ -180,7 +197,7 @@ Routing choose_routing(const ClusterSpec& spec, const Fabric& fabric) {
 
 /// Chips by themselves: nothing inside a node can be chosen.
 Cluster build_chips(const Design& design, const ClusterSpec& spec) {
-    const Gpu& gpu = choose_gpu(design, spec);
+    const Gpu gpu = choose_gpu(design, spec);
     if (gpu.name != design.gpu) {
         refuse("gpu", fmt::format("{} is not the chip of {}", gpu.name, design.preset.name),
                fmt::format("leave it out: the chip is {}", design.gpu));
@@ -227,7 +244,7 @@ Cluster build_from_file(const Design& design, const ClusterSpec& spec, const Gpu
 
 Cluster build(const Design& of_any, const ClusterSpec& spec) {
     if (of_any.node.empty()) return build_chips(of_any, spec);
-    const Gpu& gpu = choose_gpu(of_any, spec);
+    const Gpu gpu = choose_gpu(of_any, spec);
     const Design design = with_nics_of(of_any, gpu.socket);
     if (!spec.node_file.empty()) return build_from_file(design, spec, gpu);
     const NodeSpec node = with_boards(choose_node(design, gpu), gpu);

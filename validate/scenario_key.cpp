@@ -43,12 +43,12 @@ std::string text(std::span<const documents::Field<Struct>> fields, const Struct&
 // Structured bindings name every member, so that a new one does not compile until it is part of the key.
 
 std::string key(const topology::ClusterSpec& cluster) {
-    const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing, seed,
-                 failed, node_file, fabric_file, more_nodes] = cluster;
+    const auto& [preset, nodes, gpu, power, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing,
+                 seed, failed, node_file, fabric_file, more_nodes] = cluster;
     const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
-    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape, parents,
-                terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed), node_file,
-                fabric_file, join(more_nodes));
+    return list(preset, nodes, gpu, power, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape,
+                parents, terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed),
+                node_file, fabric_file, join(more_nodes));
 }
 
 std::string key(const scenarios::Perturbations& perturbations) {

@@ -14,7 +14,7 @@ template <class Each>
 double mean(const Site& site, const Each& each) {
     double total = 0;
     for (const topology::NodeGroup& group : site.cluster.groups())
-        total += each(group.gpu.name) * group.nodes * static_cast<double>(group.plan->gpus());
+        total += each(group.gpu) * group.nodes * static_cast<double>(group.plan->gpus());
     return total / site.cluster.gpus();
 }
 
@@ -22,19 +22,20 @@ double mean(const Site& site, const Each& each) {
 
 double hourly(const Site& site, const GpuPrices& prices) {
     if (prices.empty()) return 1;
-    return mean(site, [&](const std::string& gpu) {
-        const auto price = prices.find(gpu);
+    return mean(site, [&](const topology::Gpu& gpu) {
+        const auto price = prices.find(gpu.name);
         if (price == prices.end())
-            throw Error("", "/cluster/gpu", fmt::format("{} has no price", gpu), fmt::format("--price {}=...", gpu));
+            throw Error("", "/cluster/gpu", fmt::format("{} has no price", gpu.name),
+                        fmt::format("--price {}=...", gpu.name));
         return price->second;
     });
 }
 
 double detail::watts(const Site& site) {
-    return mean(site, [](const std::string& gpu) {
-        const double power = hardware::power_of(gpu).gpu;
+    return mean(site, [](const topology::Gpu& gpu) {
+        const double power = hardware::power_of(gpu.name, gpu.power_limit_watts).gpu;
         if (power == 0)
-            throw Error("", "/cluster/gpu", fmt::format("what a {} draws is not known", gpu),
+            throw Error("", "/cluster/gpu", fmt::format("what a {} draws is not known", gpu.name),
                         "take another objective: step, time or cost");
         return power;
     });

@@ -35,6 +35,18 @@ TEST(PowerLimit, ClockSquaredTimesRateIsThatOfTheLongRun) {
     EXPECT_EQ(limit.clock(0), 1);
 }
 
+/// Of three quarters of the power clock^2 x rate is three quarters of what it was, and slow products slow down too.
+TEST(PowerLimit, AnotherLimitIsAnotherProduct) {
+    const Profile profile = limited_profile();
+    const Predictor predictor(profile);
+    const PowerLimit own(predictor), lower(predictor, 0.75);
+    for (const double rate : {1e10, 1e12, 1e14}) {
+        EXPECT_LE(lower.clock(rate), own.clock(rate));
+        if (own.clock(rate) == 1) continue;
+        EXPECT_NEAR(std::pow(lower.clock(rate) / own.clock(rate), 2), 0.75, 1e-12);
+    }
+}
+
 TEST(PowerLimit, FastProductsLoseWhatTheClockTakesAndSlowOnesNothing) {
     const Profile profile = limited_profile();
     const Predictor predictor(profile);

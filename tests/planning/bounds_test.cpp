@@ -228,17 +228,9 @@ TEST(Bounds, OfStepsInFp8StayBelowThem) {
             document["cluster"] = {{"preset", preset}, {"nodes", 1}};
             document["strategy"] = {{"data", 1}};
             const Site site(sim::scenario_of(document), 0, sim::profiles());
-            LayerTables tables;
-            Bounds bounds(site, tables);
-            std::mt19937_64 random(first_seed);
-            for (const Drawn& drawn : draw(site, Space({site.gpus}), random)) {
-                const scenarios::Scenario scenario = site.under(drawn.strategy, drawn.micro_batch);
-                const Outcome outcome = evaluate(scenario, sim::profiles());
-                const Bound bound = bounds.of(scenario.plan);
-                const std::string told = documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump();
-                EXPECT_LE(bound.seconds, outcome.step_s) << preset << narrow << told;
-                EXPECT_LE(bound.bytes, outcome.memory_needed) << preset << narrow << told;
-            }
+            SCOPED_TRACE(fmt::format("{} {}", preset, narrow));
+            Shares shares;
+            expect_below(site, first_seed, shares);
         }
 }
 
@@ -253,17 +245,9 @@ TEST(Bounds, OfPyTorchsStepsStayBelowThem) {
         document["cluster"] = {{"preset", "dgx-a100"}, {"nodes", 1}};
         document["strategy"] = {{"data", 1}};
         const Site site(sim::scenario_of(document), 0, sim::profiles());
-        LayerTables tables;
-        Bounds bounds(site, tables);
-        std::mt19937_64 random(first_seed);
-        for (const Drawn& drawn : draw(site, Space({site.gpus}), random)) {
-            const scenarios::Scenario scenario = site.under(drawn.strategy, drawn.micro_batch);
-            const Outcome outcome = evaluate(scenario, sim::profiles());
-            const Bound bound = bounds.of(scenario.plan);
-            const std::string told = documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump();
-            EXPECT_LE(bound.seconds, outcome.step_s) << autocast << told;
-            EXPECT_LE(bound.bytes, outcome.memory_needed) << autocast << told;
-        }
+        SCOPED_TRACE(autocast);
+        Shares shares;
+        expect_below(site, first_seed, shares);
     }
 }
 

@@ -130,7 +130,7 @@ sim::Prediction sample_prediction(std::uint32_t stages) {
         p.memory.back().role = i;
     }
     p.memory_capacity = 80 * gib;
-    p.gpu_kinds = {{"A100-SXM4-80GB", "a100", 128, p.stages.front()}};
+    p.gpu_kinds = {{"A100-SXM4-80GB", "a100", 128, 0, p.stages.front()}};
     p.bottleneck = "pipeline bubble 20%";
     p.advice = {"16 micro-batches: 0.91 s (-9%), +2.1 GiB", "a second NIC rail: below 1%, not worth it"};
     p.warnings = {"gemm bf16 1x8192x2304x6144 lies outside the profile"};

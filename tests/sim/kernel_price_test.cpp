@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "hardware/attention_kernels.hpp"
 #include "strategies/build.hpp"
 #include "tests/sim/bench.hpp"
@@ -70,6 +71,26 @@ TEST_F(KernelPriceTest, LargeStepsRunAtAClockThatPowerLeavesThem) {
     EXPECT_EQ(clock(wide(64), "H100-SXM5-80GB", StepClock::highest), 1);
     profile_ = "a100";
     EXPECT_EQ(clock(wide(64), "A100-SXM4-80GB"), 1) << "whose profile does not tell one";
+}
+
+/// A board that is held to 500 of its 700 W clocks lower the more, and a profile that knows no clock cannot tell.
+TEST_F(KernelPriceTest, BoardsThatAreHeldToLessClockLower) {
+    const strategies::Plan plan = wide(64);
+    const strategies::StepProgram step = strategies::build(plan);
+    const auto clock = [&](const char* name, double watts) {
+        hardware::Gpu gpu = topology::find_gpu(name);
+        gpu.power_limit_watts = watts;
+        return KernelPrices(step, plan, gpu, profiles().find(profile_), 8).clock();
+    };
+    EXPECT_EQ(clock("H100-SXM5-80GB", 700), clock("H100-SXM5-80GB", 0));
+    double before = 0;
+    for (const double watts : {300.0, 400.0, 500.0, 600.0, 700.0}) {
+        const double now = clock("H100-SXM5-80GB", watts);
+        EXPECT_GT(now, before) << watts;
+        before = now;
+    }
+    profile_ = "a100";
+    EXPECT_THROW(clock("A100-SXM4-80GB", 300), Error);
 }
 
 TEST_F(KernelPriceTest, ALowerClockTakesAttentionAndTheFastestProductsLonger) {
