@@ -68,10 +68,6 @@ std::vector<std::uint64_t> kernel_counts(const strategies::StepProgram& step) {
     return kernels;
 }
 
-}  // namespace
-
-namespace {
-
 /// Of the power that a board draws by its design.
 double power_share(const hardware::Gpu& gpu, const calibrate::Predictor& predictor) {
     if (gpu.power_limit_watts == 0) return 1;

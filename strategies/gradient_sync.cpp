@@ -25,6 +25,8 @@ GradientSync::GradientSync(const Plan& plan, const Stage& stage, std::span<const
       experts_(ownership(plan, ParameterClass::expert)),
       dense_scatters_(moves(mesh_, dense_.formed, dense_.gradients, dense_.replicas)),
       expert_scatters_(moves(mesh_, experts_.formed, experts_.gradients, experts_.replicas)),
+      dense_reductions_(moves(mesh_, dense_.gradients, dense_.states, dense_.replicas)),
+      expert_reductions_(moves(mesh_, experts_.gradients, experts_.states, experts_.replicas)),
       buckets_(gradient_buckets(stage, plan)),
       copies_(plan, builder, intern),
       last_(slots.size()) {
@@ -234,7 +236,7 @@ void GradientSync::reduce(std::uint32_t bucket) {
         under_way_ = {reduced_[bucket]};
         return;
     }
-    reduced_[bucket] = emit(moves_of_sums(bucket), bucket, reduced_[bucket], true);
+    reduced_[bucket] = emit(reductions(bucket), bucket, reduced_[bucket], true);
 }
 
 /// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).

@@ -62,6 +62,9 @@ private:
     [[nodiscard]] const std::vector<Move>& scatters(std::uint32_t bucket) const {
         return buckets_.buckets[bucket].experts ? expert_scatters_ : dense_scatters_;
     }
+    [[nodiscard]] const std::vector<Move>& reductions(std::uint32_t bucket) const {
+        return buckets_.buckets[bucket].experts ? expert_reductions_ : dense_reductions_;
+    }
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
     void takes(std::uint32_t bucket, const std::array<StateView, 2>& operands, bool summed, bool goes_on);
     BufferId moves_into(std::uint32_t bucket, bool goes_on);
@@ -80,11 +83,7 @@ private:
         return copies_sums(bucket) || (copies_into_buckets(plan_) && !scatters(bucket).empty());
     }
     [[nodiscard]] bool copies_sums(std::uint32_t bucket) const {
-        return copies_into_buckets(plan_) && !moves_of_sums(bucket).empty();
-    }
-    [[nodiscard]] std::vector<Move> moves_of_sums(std::uint32_t bucket) const {
-        const Ownership& of = owners(bucket);
-        return moves(mesh_, of.gradients, of.states, of.replicas);
+        return copies_into_buckets(plan_) && !reductions(bucket).empty();
     }
     BufferId exchange_quantized(std::uint32_t bucket, BufferId formed);
     void reduce(std::uint32_t bucket);
@@ -98,7 +97,8 @@ private:
     Intern& intern_;
     Mesh mesh_;
     Ownership dense_, experts_;
-    std::vector<Move> dense_scatters_, expert_scatters_;
+    std::vector<Move> dense_scatters_, expert_scatters_;      // of what each backward formed
+    std::vector<Move> dense_reductions_, expert_reductions_;  // of sums
     GradientBuckets buckets_;
     BucketCopies copies_;
     std::vector<bool> last_;                     // by slot: completes its chunk's gradients of a step

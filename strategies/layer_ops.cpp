@@ -49,7 +49,8 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
     if (gradients == Gradients::of_weights) again = Recompute::none;  // they follow a backward that ran it
     constexpr BufferId kept = ~BufferId{0};
     std::vector<BufferId> brought(layer.pieces.size(), kept);  // what recomputation brings back
-    const RunAgain repeats = run_again(layer, again.keeps);
+    const bool runs_again = again.whole || !again.modules.empty();
+    const RunAgain repeats = runs_again ? run_again(layer, again.keeps) : RunAgain{};
     const auto repeat = [&](std::size_t i, std::vector<BufferId> back) {
         writer.piece(repeats.works[i], Phase::recompute, std::move(back), {}, false);
     };

@@ -1,9 +1,8 @@
 #include "strategies/shard_copies.hpp"
 
-#include "strategies/dataflow.hpp"
 #include "strategies/gradient_wire.hpp"
-#include "strategies/partition/tensor.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/updates.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
@@ -101,8 +100,7 @@ std::uint64_t formed_bytes(const Plan& plan, std::uint64_t numbers) {
 std::vector<BufferId> copy_into_scatter(const Plan& plan, Builder& builder, Intern& intern, std::uint64_t numbers,
                                         BufferId from, bool summed) {
     const Dtype reduced = plan.training.precision.grad_reduce;
-    const Dtype weights = plan.training.autocast ? Dtype::fp32 : in_memory(activation_dtype(plan));
-    const Dtype formed = summed ? reduced : weights;
+    const Dtype formed = summed ? reduced : optimizer_copy(plan);  // as the weights are that they belong to
     Passes passes(builder, intern, numbers, from);
     switch (plan.strategy.full_sharding.implementation) {
         case FsdpImplementation::megatron_fsdp: break;

@@ -11,9 +11,8 @@ namespace {
 
 /// Of all tensor ranks. Experts have none.
 std::uint64_t adapters_of(const models::Layer& layer, const Plan& plan) {
-    const ShardedLayer sharded = shard(layer, plan);
-    const std::uint64_t everywhere = sharded.counts().replicated;
-    return (sharded.counts().trained - everywhere) * plan.strategy.tensor + everywhere;
+    const ParameterCounts counts = shard(layer, plan).counts();
+    return (counts.trained - counts.replicated) * plan.strategy.tensor + counts.replicated;
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ private:
         return op_.shared && !held;
     }
     [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const { return stream_.on_residual(kind, op_.hidden); }
+    /// Under autocast the table is fp32.
+    [[nodiscard]] Dtype of_words() const { return stream_.plan.training.autocast ? Dtype::fp32 : stream_.element; }
     [[nodiscard]] View ids() const {
         const bool decodes = stream_.sequence == models::Sequence::decoded;
         return {stream_.flow.table(decodes ? Table::decoded_ids : Table::ids, Format::int32, stream_.tokens)};
@@ -52,11 +54,6 @@ private:
     const models::Embedding& op_;
     std::uint64_t rows_;  ///< of the word embedding on this rank
     bool elsewhere_;      ///< another layer holds the tables
-    /// Under autocast the table is fp32.
-    [[nodiscard]] kernels::Dtype of_words() const {
-        return stream_.plan.training.autocast ? Dtype::fp32 : stream_.element;
-    }
-
     Piece piece_{.name = "embedding"};
     FlowBuilder::Weights words_, positions_;
     ValueId summed_ = no_value;  ///< words, positions and token types
