@@ -88,12 +88,19 @@ struct FileReplacement::State {
         file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, usual_mode);
     }
 
-    /// 0, or errno.
+    [[nodiscard]] bool named(const fs::path& name) const {
+        return ::linkat(AT_FDCWD, link_to(file).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    }
+
+    /// 0, or errno. A link is made at once but replaces nothing, so that only an old file's place is taken by way of a
+    /// second name.
     int put_in_place() {
         const auto whole = hold_interrupts();
         if (temporary.empty()) {
+            if (named(real)) return 0;
+            if (errno != EEXIST) return errno;
             const fs::path name = name_beside(real);
-            if (::linkat(AT_FDCWD, link_to(file).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) return errno;
+            if (!named(name)) return errno;
             temporary = name;
         }
         if (::rename(temporary.c_str(), real.c_str()) != 0) return errno;

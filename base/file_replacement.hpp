@@ -10,7 +10,8 @@ namespace orrery {
 /// Writes to a file without a name in the target's folder, which commit() flushes to the disk and puts in the target's
 /// place: a reader never sees half a file, what fails or is interrupted leaves the old one and nothing beside it, and
 /// two writers do not meet. Where the file system knows no files without names the file has a name of its own, made
-/// exclusively. An old target's mode is kept, and its owner where this user may give files away. A symbolic link is
+/// exclusively; and where it takes an old file's place, for the time between two system calls, which SIGKILL alone can
+/// part. An old target's mode is kept, and its owner where this user may give files away. A symbolic link is
 /// followed; a target that is no regular file (/dev/null, a pipe) is written directly.
 class FileReplacement {
 public:

@@ -3,6 +3,7 @@
 where ranks meet, a rank that stands still, a link that is cut. After each, nothing half-written is left, nobody goes on
 alone, and the message says what happened. Case by case; a failure prints the seed that repeats it."""
 import argparse
+import fnmatch
 import os
 import random
 import secrets
@@ -117,10 +118,19 @@ def require_whole(bench, command, after):
         check(sound_log(bench.path(command["log"])), f"{after}: a line of the log is damaged")
 
 
+def forget_second_names(bench, after):
+    """A file that takes an old one's place has a second name for the time between two system calls, which SIGKILL can
+    part: then it is whole."""
+    for name in fnmatch.filter(os.listdir(bench.files), ".orrery-*.tmp"):
+        check(sound_json(bench.path(name)), f"{after}: {name} is half a file")
+        os.unlink(bench.path(name))
+
+
 def kill_once(bench, name, takes, chance):
     command = COMMANDS[name]
     number = chance.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
     after = f"{name}, {number.name}"
+    replaced = set(os.listdir(bench.files)) & set(command["whole"])
     started = bench.start(command["words"])
     time.sleep(chance.uniform(0, 1.1 * takes))
     started.send_signal(number)
@@ -131,6 +141,8 @@ def kill_once(bench, name, takes, chance):
     expected = {0, -number} if number == signal.SIGKILL else {0, 130, -number}  # -number: before it could say otherwise
     check(started.returncode in expected, f"{after}: exit code {started.returncode}, {text}")
     bench.require_nobody(after)
+    if number == signal.SIGKILL and replaced:
+        forget_second_names(bench, after)
     require_whole(bench, command, after)
     if number != signal.SIGKILL:
         check(comes_true(lambda: not own_folders(bench), 5), f"{after}: {own_folders(bench)} are left in TMPDIR")
