@@ -13,7 +13,7 @@ namespace orrery::calibrate {
 /// milliseconds; what kernels draw beside their operations is left out.
 class PowerLimit {
 public:
-    /// share: of the power that the board draws by its design, which held back the profile's mix.
+    /// share: of the power that computing takes by the board's design, which held back the profile's mix.
     explicit PowerLimit(const Predictor& predictor, double share = 1);
 
     /// Whether the profile tells the clock of its long run; else estimates stay as they are.

@@ -10,7 +10,12 @@ struct Row {
     std::string_view gpu;
     double watts, node_watts, node_gpus;
     std::string_view origin;  ///< of both
+    double idle_watts = 0;
 };
+
+/// An H200, by nvidia-smi in 31 sites of RunPod (ConserveMode, H200 GPU Idle State Validation); taken for an H100's
+/// too, which has the same chip.
+constexpr double hopper_idle = 73.65;
 
 constexpr Row rows[] = {
     {"P100-SXM2-16GB", 300, 3200, 8, "Tesla P100 datasheet; DGX-1 datasheet (P100)"},
@@ -20,10 +25,11 @@ constexpr Row rows[] = {
     {"A100-SXM4-40GB", 400, 6500, 8, "A100 datasheet; DGX A100 datasheet"},
     {"A100-SXM4-80GB", 400, 6500, 8, "A100 datasheet; DGX A100 datasheet"},
     {"A800-SXM4-80GB", 400, 6500, 8, "A100 datasheet; DGX A100 datasheet"},
-    {"H100-SXM5-80GB", 700, 10200, 8, "H100 datasheet; DGX H100 datasheet"},
-    {"H800-SXM5-80GB", 700, 10200, 8, "H100 datasheet; DGX H100 datasheet"},
+    {"H100-SXM5-80GB", 700, 10200, 8, "H100 datasheet; DGX H100 datasheet", hopper_idle},
+    {"H100-SXM5-96GB", 700, 10200, 8, "arXiv:2604.11391; DGX H100 datasheet", hopper_idle},
+    {"H800-SXM5-80GB", 700, 10200, 8, "H100 datasheet; DGX H100 datasheet", hopper_idle},
     {"H20-SXM-96GB", 400, 0, 1, "H20 datasheet"},
-    {"H200-SXM-141GB", 700, 10200, 8, "H200 datasheet; DGX H200 datasheet"},
+    {"H200-SXM-141GB", 700, 10200, 8, "H200 datasheet; DGX H200 datasheet", hopper_idle},
     {"B200", 1000, 14300, 8, "HGX B200 datasheet; DGX B200 datasheet"},
     {"GB200", 1200, 120000, 72, "GB200 NVL72 datasheet; its rack's user guide"},
     {"L40S", 350, 0, 1, "L40S datasheet"},
@@ -37,7 +43,7 @@ constexpr Row rows[] = {
 Power power_of(std::string_view gpu) {
     const auto* const row = std::ranges::find(rows, gpu, &Row::gpu);
     if (row == std::end(rows)) return {};
-    return {row->watts, row->node_watts / row->node_gpus};
+    return {row->watts, row->node_watts / row->node_gpus, row->idle_watts};
 }
 
 Power power_of(std::string_view gpu, double limit_watts) {

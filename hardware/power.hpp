@@ -9,6 +9,7 @@ namespace orrery::hardware {
 struct Power {
     double gpu = 0;   ///< thermal design power; 0: not known
     double node = 0;  ///< the vendor's node at its maximum, GPUs included, over its GPUs; 0: not known
+    double idle = 0;  ///< while it computes nothing; 0: not known
 };
 /// By the GPU's name in gpu.hpp's table.
 Power power_of(std::string_view gpu);

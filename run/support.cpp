@@ -172,6 +172,12 @@ void require_fusion(const strategies::Plan& plan) {
             "set it to true");
     require(training.bias_activation_fusion, "/training/bias_activation_fusion",
             "an activation of several kernels cannot be executed yet", "set it to true");
+    require(training.enable_gqa || plan.model.kv_heads == plan.model.heads, "/training/enable_gqa",
+            "copies of keys and values cannot be executed yet", "set it to true");
+    require(training.fused_qkv, "/training/fuse_attention_qkv",
+            "queries, keys and values of a product each cannot be executed yet", "set it to true");
+    require(training.fused_gate, "/training/fuse_attention_ffn", "a gate of its own cannot be executed yet",
+            "set it to true");
     require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
             "set it to true");
 }

@@ -44,6 +44,13 @@ hardware::AttentionKernel usual_attention(std::string_view software) {
     return software == "pytorch" || software == "deepspeed" ? AttentionKernel::flash_2 : AttentionKernel::newest;
 }
 
+/// Hugging Face's BERT, Llama and T5 have queries, keys and values of a product each, and so have TorchTitan, torchtune
+/// and OLMo-core; its GPT-2 and GPT-NeoX, MPT, nanoGPT, timm's and OpenCLIP's image models, and Transformer-XL one.
+bool keeps_heads_apart(models::Family family) {
+    using enum models::Family;
+    return family == llama || family == bert || family == t5;
+}
+
 }  // namespace
 
 strategies::Training read_training(const documents::Reader& reader, const models::ModelSpec& model) {
@@ -63,6 +70,9 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("zero_grad_set_to_none")) training.zero_grad_set_to_none = pytorch;
     if (!reader.has("gradient_as_bucket_view")) training.gradient_as_bucket_view = !pytorch;
     if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch;
+    if (!reader.has("enable_gqa")) training.enable_gqa = !pytorch;
+    if (!reader.has("fuse_attention_qkv")) training.fused_qkv = !(pytorch && keeps_heads_apart(model.family));
+    if (!reader.has("fuse_attention_ffn")) training.fused_gate = !pytorch;
     if (!reader.has("moe_permute_fusion")) training.permute_fusion = usual_permute_fusion(training.software);
     return training;
 }

@@ -68,14 +68,15 @@ std::vector<std::uint64_t> kernel_counts(const strategies::StepProgram& step) {
     return kernels;
 }
 
-/// Of the power that a board draws by its design.
+/// Of the power that computing takes by the board's design: what it draws beside that it draws in any case.
 double power_share(const hardware::Gpu& gpu, const calibrate::Predictor& predictor) {
     if (gpu.power_limit_watts == 0) return 1;
     if (predictor.constant_or("sustained_clock", 0) == 0)
         throw Error("", "/cluster/gpu_power_limit",
                     fmt::format("given, but the profile of a {} does not know its clock under load", gpu.name),
                     "leave it out, or calibrate on such a GPU");
-    return gpu.power_limit_watts / hardware::power_of(gpu.name).gpu;
+    const hardware::Power power = hardware::power_of(gpu.name);
+    return (gpu.power_limit_watts - power.idle) / (power.gpu - power.idle);
 }
 
 }  // namespace

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <variant>
 
-#include "strategies/partition/linear_parts.hpp"
+#include "strategies/partition/tensor.hpp"
 #include "strategies/refusal.hpp"
 
 namespace orrery::strategies {
@@ -25,19 +26,28 @@ public:
         std::uint64_t bytes = results.attention_bytes + results.scattered_bytes;
         if (results.attention_bytes > 0) std::erase_if(works, is_attention);
         if (results.scattered_bytes > 0) std::erase_if(works, scatters);
-        const auto product = product_in(works, false);
-        if (results.products.empty() || product == works.end()) return bytes;
-        auto& gemm = std::get<Gemm>(std::get<kernels::Kernel>(product->what));
-        std::uint64_t kept = 0, again = 0;
-        for (const std::uint64_t outputs : results.products) (++seen_ % 2 == 1 ? kept : again) += outputs;
-        bytes += kept * gemm.m * kernels::size_of(gemm.dtype);
-        gemm.n = static_cast<std::uint32_t>(again);
-        product->detail = {};
-        if (again == 0) works.erase(product);
+        if (!results.plain_products) return bytes;
+        const std::size_t before = std::exchange(seen_, seen_ + results.products.size());
+        std::size_t product = 0;  // each of them may be in parts, one behind the other
+        std::erase_if(works, [&](const Work& work) {
+            const Gemm* gemm = gemm_of(work);
+            if (gemm == nullptr) return false;
+            const bool kept = (before + product++ % results.products.size()) % 2 == 0;
+            if (kept) bytes += std::uint64_t{gemm->m} * gemm->n * result_size(gemm->dtype);
+            return kept;
+        });
         return bytes;
     }
 
 private:
+    /// Narrow products, which torchao has as torch.mm of its own tensors (float8_linear.py), leave 16 bits.
+    static std::uint64_t result_size(kernels::Dtype operands) {
+        return kernels::size_of(is_narrow(operands) ? kernels::Dtype::bf16 : operands);
+    }
+    static const Gemm* gemm_of(const Work& work) {
+        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+        return kernel == nullptr ? nullptr : std::get_if<Gemm>(kernel);
+    }
     static bool is_attention(const Work& work) {
         const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
         return kernel != nullptr && std::holds_alternative<kernels::Attention>(*kernel);

@@ -130,6 +130,12 @@ struct Training {
     KernelFusion kernel_fusion = KernelFusion::full;
     bool bias_activation_fusion = true;  ///< false: a bias, an activation and its gate are PyTorch's operators
     bool fused_rms_norm = true;  ///< false: RMSNorm is PyTorch's operators, one by one (partition/eager_rms_norm)
+    /// fuse_attention_qkv, fuse_attention_ffn: queries, keys and values are one product, and a gate is one with its
+    /// MLP's first matrix; false: each its own (partition/separate_products).
+    bool fused_qkv = true, fused_gate = true;
+    /// Heads of keys and values that several heads of queries share stay as few as they are; false: they are copied to
+    /// as many (partition/attention).
+    bool enable_gqa = true;
     MemoryFormat memory_format = MemoryFormat::channels_last;  ///< of images between convolutions
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
     /// torch.autocast: weights and the residual stream are fp32; each product casts what it takes to 16 bits

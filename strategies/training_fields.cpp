@@ -140,6 +140,22 @@ constexpr std::array of_training{
         .help = "RMSNorm is one kernel forward and one backward; false: PyTorch's operators one by one, as Llama's own "
                 "code has it.",
         .origin = "PaddleNLP (use_fused_rms_norm); meta-llama/llama, model.py"}),
+    field<&Training::enable_gqa>({.name = "enable_gqa",
+        .help = "Attention takes fewer heads of keys and values than of queries as they are; false: copies of them, "
+                "one for each head of queries, and their gradients summed (repeat_kv). Beside context ranks they are "
+                "never copied.",
+        .when_absent = "true; false where software is pytorch",
+        .origin = "PyTorch (scaled_dot_product_attention); meta-llama/llama, model.py, repeat_kv"}),
+    field<&Training::fused_qkv>({.name = "fuse_attention_qkv",
+        .help = "Queries, keys and values are one product; false: a product each, as Hugging Face's models of these "
+                "kinds have them. On a grid of tensor ranks they are one.",
+        .when_absent = "true; false of Llama, BERT and T5 where software is pytorch",
+        .origin = "PaddleNLP (fuse_attention_qkv); PyTorch, torch/csrc/autograd/input_buffer.cpp"}),
+    field<&Training::fused_gate>({.name = "fuse_attention_ffn",
+        .help = "A gated MLP's gate and first matrix are one product; false: two, as in Hugging Face's Llama. Of "
+                "experts, and on a grid of tensor ranks, they are one.",
+        .when_absent = "true; false where software is pytorch",
+        .origin = "PaddleNLP (fuse_attention_ffn); PyTorch, torch/csrc/autograd/input_buffer.cpp"}),
     field<&Training::memory_format>({.name = "memory_format", .words = memory_formats,
         .help = "Of images between convolutions; channels_first (NCHW): cuDNN transposes what tensor cores read and "
                 "write.",

@@ -40,6 +40,11 @@ void limit_power(Gpu& gpu, const ClusterSpec& spec) {
     if (spec.gpu_power_limit == 0) return;
     const double most = power_of(gpu.name).gpu;
     if (most == 0) refuse("gpu_power_limit", fmt::format("what a {} draws is not known", gpu.name), "leave it out");
+    const double idle = hardware::power_of(gpu.name).idle;
+    if (spec.gpu_power_limit <= idle)
+        refuse("gpu_power_limit",
+               fmt::format("{:g} W, which a {} draws without computing ({:g} W)", spec.gpu_power_limit, gpu.name, idle),
+               "raise it, or leave it out");
     if (spec.gpu_power_limit > most)
         refuse("gpu_power_limit",
                fmt::format("{:g} W, but a {} draws {:g} W at most", spec.gpu_power_limit, gpu.name, most),

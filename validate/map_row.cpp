@@ -28,6 +28,9 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.plan.strategy = map_strategy(row, software, degrees, scenario.plan.model.layers);
     const Batch batch = map_batch(row, degrees, map_precision(row));
     scenario.plan.training = map_training(row, software, gpu, batch);
+    scenario.plan.training.enable_gqa = takes_shared_heads(row, software);
+    scenario.plan.training.fused_qkv = fuses_qkv(row, software, scenario.plan.model.family);
+    scenario.plan.training.fused_gate = fuses_gate(row, software);
     scenario.plan.training.fused_rms_norm =
         scenario.plan.model.norm != models::NormKind::rmsnorm || fuses_rms_norm(row, software);
     scenario.plan.training.bias_activation_fusion = fuses_activation(row, software, scenario.plan.model);

@@ -137,6 +137,27 @@ strategies::CrossEntropy cross_entropy_of(const Row& row) {
     return contains(framework_words(row), "llm-foundry") ? CrossEntropy::fused : CrossEntropy::in_place;
 }
 
+/// nanotron and InternEvo call FlashAttention's own functions, which do. foundation-model-stack expands them
+/// (fms/modules/attention.py), as what PyTorch's own function takes has to be; others on it are taken to do the same.
+bool takes_shared_heads(const Row& row, Software software) {
+    return software != Software::data_parallel || any_of(framework_words(row), {"nanotron", "internevo"});
+}
+
+/// BERT as Google wrote it (modeling.py, attention_layer), and as NVIDIA, Hugging Face, PaddleNLP and OneFlow have it
+/// after that; T5 and Llama as Hugging Face and PaddleNLP have them, and foundation-model-stack's Llama of March 2024.
+/// One product they are in GluonNLP's BERT (DotProductSelfAttentionCell) and in the Llamas of nanotron (qkv_proj) and
+/// InternEvo (wqkv); and all GPTs have one.
+bool fuses_qkv(const Row& row, Software software, models::Family family) {
+    using enum models::Family;
+    if (software != Software::data_parallel || (family != bert && family != t5 && family != llama)) return true;
+    return any_of(framework_words(row), {"mxnet", "nanotron", "internevo"});
+}
+
+/// nanotron has one (gate_up_proj).
+bool fuses_gate(const Row& row, Software software) {
+    return software != Software::data_parallel || contains(framework_words(row), "nanotron");
+}
+
 /// nanotron's is Triton's, InternEvo's apex's, PyTorch's own one kernel since 2.8, which torchtitan calls; others on
 /// PyTorch write it as Llama's code does. What is not PyTorch fuses it unless the row says otherwise.
 bool fuses_rms_norm(const Row& row, Software software) {

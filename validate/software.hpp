@@ -52,6 +52,13 @@ hardware::AttentionKernel attention_kernel_of(const Row& row, Software software)
 /// otherwise (modeling_mpt.py, loss_fn: fused_crossentropy).
 strategies::CrossEntropy cross_entropy_of(const Row& row);
 
+/// Whether attention takes shared heads of keys and values as they are.
+bool takes_shared_heads(const Row& row, Software software);
+
+/// Whether queries, keys and values are one product, and a gate one with its MLP's first matrix.
+bool fuses_qkv(const Row& row, Software software, models::Family family);
+bool fuses_gate(const Row& row, Software software);
+
 /// Whether its RMSNorm is one kernel.
 bool fuses_rms_norm(const Row& row, Software software);
 

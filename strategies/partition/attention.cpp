@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "strategies/compiled.hpp"
+
 namespace orrery::strategies {
 
 namespace {
@@ -94,6 +96,27 @@ std::uint64_t halved(const Plan& plan, const Shape& s) {
     return (s.qkv_bytes() + (attention_keeps_results(plan) ? s.result_bytes() : 0)) / 2;
 }
 
+/// Whether heads of keys and values are copied to as many as there are of queries.
+bool copies_keys(const Plan& plan, const Shape& s) {
+    return !plan.training.enable_gqa && s.kv_heads < s.heads && plan.strategy.context == 1;
+}
+
+/// Of keys and of values, [tokens, columns] of so many shared heads each and of as many as queries have: what a kernel
+/// that copies them reads and writes, and one that sums the copies' gradients, as one that reads as much as it writes.
+/// torch.compile writes keys at once where they are rotated.
+void add_key_copies(LayerStream& stream, const Shape& s, Piece& piece) {
+    const auto half = [&](std::uint32_t heads, std::uint32_t dim) {
+        return stream.pointwise(PointwiseKind::scale, s.key_tokens(), std::uint64_t{heads} * dim / 2);
+    };
+    const bool joined = is_compiled(stream.plan.training) && stream.plan.model.position == models::PositionKind::rope;
+    const auto keys = half(joined ? s.heads - s.kv_heads : s.heads + s.kv_heads, s.head_dim);
+    const auto values = half(s.heads + s.kv_heads, s.value_dim);
+    piece.forward.insert(piece.forward.begin(),
+                         {{.name = "copy keys", .what = keys}, {.name = "copy values", .what = values}});
+    for (const auto& [name, what] : {std::pair{"sum key gradients", keys}, {"sum value gradients", values}})
+        piece.backward.push_back({.name = name, .what = what});
+}
+
 }  // namespace
 
 AttentionShape attention_shape(const models::AttentionCore& op, const LayerStream& stream) {
@@ -119,7 +142,10 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
 
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .part_of = Module::core_attn};
-    const Shape shape = attention_shape(op, stream);
+    const Shape shared = attention_shape(op, stream);
+    Shape shape = shared;
+    const bool copies = copies_keys(stream.plan, shared);
+    if (copies) shape.kv_heads = shape.heads;
     const bool narrow = stream.plan.training.fp8_attention && is_narrow(stream.plan.training.precision.compute);
     if (narrow) cast_operands(stream, shape, piece);
     if (stream.plan.strategy.context > 1) {
@@ -132,7 +158,8 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
         shard_unfused_attention(stream, shape, heads_of(shape, stream), piece);
     }
     if (attention_keeps_results(stream.plan)) piece.saved_bytes += shape.result_bytes();
-    piece.input_bytes = shape.qkv_bytes();
+    if (copies) add_key_copies(stream, shared, piece);
+    piece.input_bytes = shared.qkv_bytes();
     if (narrow && !runs_attention_again(stream.plan)) {
         piece.saved_bytes -= halved(stream.plan, shape);
         piece.input_bytes /= 2;

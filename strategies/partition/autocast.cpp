@@ -1,5 +1,7 @@
 #include "strategies/partition/autocast.hpp"
 
+#include <algorithm>
+
 #include "strategies/compiled.hpp"
 
 namespace orrery::strategies {
@@ -8,7 +10,10 @@ namespace {
 
 using kernels::PointwiseKind;
 
-bool takes_stream(const models::Linear& op) { return op.in == models::Dim::hidden; }
+/// Of a layer's input.
+std::size_t input_casts(const LayerStream& stream, const CastLayer& layer) {
+    return layer.op.in == models::Dim::hidden && casts_activations(stream) ? layer.products : 0;
+}
 
 }  // namespace
 
@@ -16,12 +21,16 @@ bool casts_activations(const LayerStream& stream) {
     return stream.plan.training.autocast && !is_compiled(stream.plan.training);
 }
 
+std::size_t kept_inputs(const LayerStream& stream, const CastLayer& layer) {
+    return std::max<std::size_t>(1, input_casts(stream, layer));
+}
+
 void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
     if (!stream.plan.training.autocast) return;
     const auto cast = [&](const char* what, std::uint64_t rows, std::uint64_t cols) {
         piece.forward.push_back({.name = piece.name + what, .what = stream.pointwise(PointwiseKind::cast, rows, cols)});
     };
-    if (takes_stream(layer.op) && casts_activations(stream)) cast(" input to 16 bits", layer.rows, layer.inputs);
+    for (std::size_t i = 0; i < input_casts(stream, layer); ++i) cast(" input to 16 bits", layer.rows, layer.inputs);
     cast(" weight to 16 bits", layer.outputs, layer.inputs);
     if (layer.op.bias) cast(" bias to 16 bits", 1, layer.outputs);
 }
@@ -37,10 +46,10 @@ void cast_weight_gradients(const LayerStream& stream, const CastLayer& layer, Pi
 }
 
 void cast_input_gradient(const LayerStream& stream, const CastLayer& layer, Piece& piece, std::uint8_t needs) {
-    if (!takes_stream(layer.op) || !casts_activations(stream)) return;
-    piece.backward.push_back({.name = piece.name + " input gradient to fp32",
-                              .what = stream.pointwise(PointwiseKind::cast, layer.rows, layer.inputs),
-                              .needs = needs});
+    for (std::size_t i = 0; i < input_casts(stream, layer); ++i)
+        piece.backward.push_back({.name = piece.name + " input gradient to fp32",
+                                  .what = stream.pointwise(PointwiseKind::cast, layer.rows, layer.inputs),
+                                  .needs = needs});
 }
 
 void cast_branch_gradient(const LayerStream& stream, std::uint64_t width, Piece& piece) {

@@ -8,14 +8,19 @@
 
 namespace orrery::strategies {
 
-/// The product of a layer as this rank has it: [inputs, outputs] of weights, and its input's rows.
+/// The product of a layer as this rank has it: [inputs, outputs] of weights, and its input's rows, which each of so
+/// many products casts for itself.
 struct CastLayer {
     const models::Linear& op;
     std::uint64_t inputs, outputs, rows;
+    std::size_t products = 1;
 };
 
 /// Whether activations are cast by kernels of their own: torch.compile joins them to the norms and sums beside them.
 bool casts_activations(const LayerStream& stream);
+
+/// Copies of the layer's input that are kept for its weights' gradients: a cast for each product, else one.
+std::size_t kept_inputs(const LayerStream& stream, const CastLayer& layer);
 
 /// Casts before the product, and the weights' copies among what the layer keeps. Nothing without autocast.
 void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece);

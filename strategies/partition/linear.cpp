@@ -2,6 +2,7 @@
 #include "strategies/partition/autocast.hpp"
 #include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/overlapped.hpp"
+#include "strategies/partition/separate_products.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/stage_split.hpp"
 #include "strategies/tensor_overlap.hpp"
@@ -45,8 +46,11 @@ private:
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
     void sum_input_gradients();
     void account();
+    void sum_products(std::vector<Work>& list, const Cells& gradient, std::uint8_t needs = 0) const {
+        add_gradient_sums(stream_, list, piece_.results.products.size(), gradient, needs);
+    }
     [[nodiscard]] CastLayer cast_layer() const {
-        return {op_, gemm_.k, gemm_.n, column_ ? stream_.residual_tokens : rows_};
+        return {op_, gemm_.k, gemm_.n, column_ ? stream_.residual_tokens : rows_, piece_.results.products.size()};
     }
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
@@ -112,12 +116,11 @@ LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
       compute_(stream.plan.training.precision.compute),
       rows_(column_ || row_ ? stream.tokens : stream.residual_tokens),
       overlapped_(overlaps_collectives(stream, op)),
-      piece_{.name = op.name} {
-    const std::uint64_t in = op.in_features / (row_ ? stream.tensor : 1);
+      piece_{.name = op.name, .results = {.products = separate_outputs(op, stream)}} {
     std::uint64_t out = op.out_features / (column_ ? stream.tensor : 1);
     if (op.out == Dim::vocab) out = stream.plan.padded_vocab() / stream.tensor;
     gemm_ = {compute_, 1, static_cast<std::uint32_t>(rows_), static_cast<std::uint32_t>(out),
-             static_cast<std::uint32_t>(in)};
+             static_cast<std::uint32_t>(op.in_features / (row_ ? stream.tensor : 1))};
 }
 
 /// What a product reads, of all tokens, where ranks hold parts of the sequence.
@@ -249,6 +252,7 @@ void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
                 detail.launch.kernel = Gemm{compute_, 1, gemm_.m, gemm_.k, product.outputs, GemmPass::data_gradient};
             return detail;
         });
+    if (!casts_activations(stream_)) sum_products(piece_.backward, {stream_.element, gemm_.m, gemm_.k});
     if (column_)
         stream_.convert(piece_.backward, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features,
                         dx, dx_here, asynchronous ? reduced_flag : std::uint8_t{0});
@@ -310,6 +314,8 @@ void LinearSharder::sum_input_gradients() {
     };
     const View dx{stream_.flow.gradient_of(x_)};
     cast_input_gradient(stream_, cast_layer(), piece_, reduced_flag);
+    if (casts_activations(stream_))
+        sum_products(list, {stream_.residual_element, cast_layer().rows, gemm_.k}, reduced_flag);
     if (op_.second_input) {  // of every decoder layer
         LayerFlow& flow = stream_.layer.flow;
         flow.second_gradient_before = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
@@ -391,6 +397,7 @@ void LinearSharder::overlapped_backward() {
                         .raises = gathered_flag,
                         .of_weights = true});
         list.push_back({.name = op_.name + " dgrad", .what = dgrad});
+        sum_products(list, {stream_.element, gemm_.m, gemm_.k});
         list.push_back({.name = op_.name + " reduce",
                         .what = LayerCollective{kernels::CollectiveKind::reduce_scatter, all * stream_.bytes},
                         .raises = reduced_flag});
@@ -404,6 +411,7 @@ void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
+            kept_inputs(stream_, cast_layer()) *
             kept_input_bytes(stream_.plan, (column_ ? stream_.residual_tokens : rows_) * in, op_.in == Dim::attention);
     // The encoder's output is kept once for all decoder layers: each counts its share. Its casts are each layer's own.
     if (op_.second_input && !casts_activations(stream_))
@@ -411,9 +419,7 @@ void LinearSharder::account() {
     piece_.input_bytes = piece_.weight_saved_bytes;
     if (stream_.plan.training.autocast) piece_.saved_bytes += (in * out + (op_.bias ? out : 0)) * stream_.bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
-    if (!op_.bias && !is_narrow(compute_))
-        for (const std::uint64_t part : output_parts(op_, stream_.plan))
-            piece_.results.products.push_back(part / (column_ ? stream_.tensor : 1));
+    piece_.results.plain_products = !op_.bias;
     if (reduces() && stream_.residual == Placement::sharded_sequence)
         piece_.results.scattered_bytes = stream_.residual_tokens * op_.out_features * stream_.bytes;
     piece_.working_bytes = rows_ * ((keeps_logits(stream_, op_) ? 0 : out) + in) * stream_.bytes;

@@ -8,6 +8,7 @@
 #include "base/overloaded.hpp"
 #include "strategies/partition/eager_rms_norm.hpp"
 #include "strategies/partition/grid.hpp"
+#include "strategies/partition/separate_products.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -368,6 +369,7 @@ ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
     else if (plan.training.lora_rank > 0)
         train_adapters_alone(out, plan);
     if (plan.training.base_weights == BaseWeights::nf4 && layer.part == models::Part::body) quantize_base(out);
+    separate_products(out);
     for (const models::Shape& input : layer.inputs) {
         const bool decodes = sequence_of(input) != sequence_of(first);
         stream.take(sequence_of(input));

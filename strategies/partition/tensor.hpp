@@ -55,10 +55,11 @@ struct Piece {
     std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;
     std::uint64_t working_bytes = 0;  ///< transient results alive while the piece runs forward
     ParameterCounts counts{};         ///< this rank's share
-    /// What a policy of checkpoints may keep of its results: outputs, on this rank, of each of the products without
-    /// biases that PyTorch's own modules have in its place; bytes of fused attention's, and of a sum that is scattered.
+    /// What a policy of checkpoints may keep of its results: outputs, on this rank, of each of the products that it
+    /// is, which are plain without biases; bytes of fused attention's, and of a sum that is scattered.
     struct Results {
         std::vector<std::uint64_t> products{};
+        bool plain_products = false;
         std::uint64_t attention_bytes = 0, scattered_bytes = 0;
     } results{};
     bool borrows_words = false;  ///< reads the word embedding, which another layer of this rank holds

@@ -123,6 +123,12 @@ void draw_norm(Dice& dice, const json& model, json& training) {
     if (model.value("normalization", usual) == "rmsnorm" && dice.between(0, 3) == 0) training["fused_rms_norm"] = false;
 }
 
+/// Products apart and copies of keys and values, each in one scenario of four.
+void draw_products(Dice& dice, json& training) {
+    for (const char* key : {"fuse_attention_qkv", "fuse_attention_ffn", "enable_gqa"})
+        if (dice.between(0, 3) == 0) training[key] = false;
+}
+
 /// Layers of a chunk that are offloaded, in one scenario of three.
 void draw_offloading(Dice& dice, const Shape& shape, json& strategy) {
     if (dice.between(0, 2) == 0)
@@ -412,6 +418,7 @@ json random_scenario(std::mt19937_64& random) {
     scenario["strategy"] = draw_strategy(dice, shape);
     scenario["training"] = draw_training(dice, shape, scenario["cluster"]["preset"].get<std::string>());
     draw_norm(dice, scenario["model"], scenario["training"]);
+    draw_products(dice, scenario["training"]);
     scenario["seed"] = dice.between(0, 1000);
     if (dice.coin()) scenario["outputs"]["token_budget"] = std::to_string(dice.between(1, 900)) + "B";
     // Drawn last, so that the rest of a seed's scenario is what it was.

@@ -103,6 +103,15 @@ TEST(Scenario, DefaultsFollowTheSoftwareAndTheOptimizer) {
         EXPECT_EQ(read_with({{"software", said}, {"attention_kernel", "cudnn"}}).attention_kernel,
                   AttentionKernel::cudnn);
     }
+    const auto apart = [](const strategies::Training& training) {
+        return !training.fused_qkv && !training.fused_gate && !training.enable_gqa;
+    };
+    json llama = minimal();
+    llama["model"] = {{"name", "llama2-7b"}};
+    EXPECT_FALSE(apart(read(llama).plan.training));
+    llama["training"]["software"] = "pytorch";
+    EXPECT_TRUE(apart(read(llama).plan.training));
+    EXPECT_TRUE(read_with({{"software", "pytorch"}}).fused_qkv) << "a GPT";
     for (const char* by_parameter : {"adafactor", "adam8bit"})
         EXPECT_FALSE(read_with({{"optimizer", by_parameter}}).fused_optimizer) << by_parameter;
     for (const char* together : {"adam", "lamb", "muon"})

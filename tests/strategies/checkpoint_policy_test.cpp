@@ -20,6 +20,7 @@ Plan llama(CheckpointPolicy policy, Recompute recompute = Recompute::full) {
     plan.model = tiny_llama();
     plan.training.fused_attention = true;
     plan.training.software = hardware::Software::pytorch;
+    plan.training.fused_qkv = plan.training.fused_gate = false;
     plan.strategy.recompute = recompute;
     plan.strategy.checkpoint_policy = policy;
     return plan;
@@ -71,7 +72,46 @@ TEST(CheckpointPolicy, OfNothingRunsEverythingAgain) {
         EXPECT_EQ(again.works[i].size(), layer.pieces[i].forward.size());
 }
 
-TEST(CheckpointPolicy, BiasesAndNarrowProductsAreNotAmongItsOperators) {
+/// As one product queries, keys and values are kept, as is the gated layer; the projections run again.
+TEST(CheckpointPolicy, CountsProductsAsTheModelHasThem) {
+    Plan plan = llama(CheckpointPolicy::every_second_mm);
+    plan.training.fused_qkv = plan.training.fused_gate = true;
+    const RunAgain again = run_again(block(plan), CheckpointPolicy::every_second_mm);
+    std::uint64_t outputs = 0;
+    for (const auto& works : again.works) outputs += found(works).outputs;
+    EXPECT_EQ(outputs, 64U + 64U);
+}
+
+/// torchao's products of fp8 are torch.mm of its tensors, and leave 16 bits.
+TEST(CheckpointPolicy, KeepsResultsOfNarrowProducts) {
+    Plan narrow = llama(CheckpointPolicy::every_second_mm);
+    narrow.training.precision.compute = kernels::Dtype::fp8;
+    narrow.training.fp8_recipe = Fp8Recipe::tensorwise;
+    const auto kept = [](const Plan& plan) {
+        return run_again(block(plan), CheckpointPolicy::every_second_mm).all_kept_bytes();
+    };
+    EXPECT_EQ(kept(narrow), kept(llama(CheckpointPolicy::every_second_mm)));
+    EXPECT_EQ(verify(build(narrow)), std::vector<std::string>{});
+}
+
+/// Products in parts, beside what tensor ranks exchange, are kept or run again whole.
+TEST(CheckpointPolicy, TakesAllPartsOfAProduct) {
+    const auto again = [](bool overlapped) {
+        Plan plan = llama(CheckpointPolicy::every_second_mm);
+        plan.strategy.tensor = 2;
+        plan.strategy.sequence_parallel = true;
+        plan.strategy.tensor_comm_overlap = overlapped;
+        double flops = 0;
+        for (const auto& works : run_again(block(plan), CheckpointPolicy::every_second_mm).works)
+            for (const Work& work : works)
+                if (const auto* kernel = std::get_if<kernels::Kernel>(&work.what)) flops += kernels::flops(*kernel);
+        return flops;
+    };
+    EXPECT_GT(again(false), 0);
+    EXPECT_EQ(again(true), again(false));
+}
+
+TEST(CheckpointPolicy, BiasesAreNotAmongItsOperators) {
     Plan gpt = llama(CheckpointPolicy::every_second_mm);
     gpt.model = tiny_gpt();
     const ShardedLayer biased = block(gpt);

@@ -144,6 +144,35 @@ TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
     EXPECT_TRUE(training({{"switches", {{"framework", "PyTorch"}}}}).fused_rms_norm);
 }
 
+/// Hugging Face's and Google's models keep apart what Megatron-LM joins.
+TEST(MapTraining, ProductsAreApartWhereTheSoftwareKeepsThem) {
+    const json llama = {{"gbs", 8},
+                        {"mbs", 1},
+                        {"precision", "bf16"},
+                        {"model",
+                         {{"name", "llama-2-7b"},
+                          {"layers", 32},
+                          {"hidden", 4096},
+                          {"heads", 32},
+                          {"ffn", 11008},
+                          {"vocab", 32000},
+                          {"gated", true}}}};
+    const auto of = [](const json& row, const char* framework) {
+        const auto read = training(with(row, {{"switches", {{"framework", framework}}}}));
+        return std::array{read.fused_qkv, read.fused_gate, read.enable_gqa};
+    };
+    using Three = std::array<bool, 3>;
+    EXPECT_EQ(of(llama, "Megatron-LM"), (Three{true, true, true}));
+    EXPECT_EQ(of(llama, "fms-fsdp (PyTorch)"), (Three{false, false, false}));
+    EXPECT_EQ(of(llama, "InternEvo (PyTorch)"), (Three{true, false, true}));
+    const json alone = with(llama, {{"tp", 1}, {"pp", 1}, {"gpus", 8}, {"nodes", 1}});
+    EXPECT_EQ(of(alone, "nanotron (PyTorch)"), (Three{true, true, true}));
+    const json small = with(bert, {{"gbs", 64}, {"mbs", 8}});
+    EXPECT_EQ(of(small, "NGC TensorFlow 1.x")[0], false);
+    EXPECT_EQ(of(small, "MXNet")[0], true);
+    EXPECT_EQ(of({}, "PyTorch")[0], true) << "a GPT";
+}
+
 /// NeMo's squared ReLU is two operators of PyTorch; a flag takes a GELU or a SwiGLU apart.
 TEST(MapTraining, ActivationsAreOneKernelWhereTheSoftwareHasOne) {
     const auto fused = [](const json& patch) { return training(patch).bias_activation_fusion; };
