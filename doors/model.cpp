@@ -31,4 +31,19 @@ void put_hugging_face(const std::string& file, Draft& draft) {
     }
 }
 
+void put_transformers_modules(const std::string& file, Draft& draft) {
+    using enum models::Family;
+    try {
+        const models::ModelSpec spec = models::import_hugging_face(file);
+        const Origin origin{{file, ""}, ""};
+        if (!spec.takes_images()) draft.set_default("/training/cross_entropy", "torch", origin);
+        if (spec.norm == models::NormKind::rmsnorm) draft.set_default("/training/fused_rms_norm", false, origin);
+        if (spec.family == llama || spec.family == bert || spec.family == t5)
+            draft.set_default("/training/fuse_attention_qkv", false, origin);
+        if (spec.gated) draft.set_default("/training/fuse_attention_ffn", false, origin);
+    } catch (const Error&) {
+        return;
+    }
+}
+
 }  // namespace orrery::doors

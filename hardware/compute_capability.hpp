@@ -9,6 +9,12 @@ constexpr bool is_hopper(int compute_capability) {
     return compute_capability >= hopper && compute_capability < blackwell;
 }
 
+/// FlashAttention-2 supports "Ampere, Ada, or Hopper GPUs", its predecessor Turing's too (Dao-AILab/flash-attention,
+/// README); chips that are no NVIDIA GPUs (0) have their own.
+constexpr bool lacks_flash_attention(int compute_capability) {
+    return compute_capability > 0 && compute_capability < ampere;
+}
+
 /// Whether products take fp8 operands with one scale a tensor in either order, not with both along the summed dimension
 /// alone (Transformer Engine, is_non_tn_fp8_gemm_supported).
 constexpr bool takes_either_order(int compute_capability) {

@@ -93,6 +93,12 @@ void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gp
                    otherwise, gpu, section);
 }
 
+bool have_flash_attention(const topology::Cluster& cluster) {
+    return std::ranges::none_of(cluster.groups(), [](const topology::NodeGroup& group) {
+        return hardware::lacks_flash_attention(group.gpu.compute_capability);
+    });
+}
+
 bool take_either_order(const topology::Cluster& cluster) {
     return std::ranges::all_of(cluster.groups(), [](const topology::NodeGroup& group) {
         return hardware::takes_either_order(group.gpu.compute_capability);

@@ -12,6 +12,8 @@ namespace orrery::scenarios {
 void check_offered(const strategies::Training& training, const topology::Gpu& gpu, const documents::Reader& section);
 /// The same of a strategy's section: algorithms are NCCL's.
 void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gpu, const documents::Reader& section);
+/// Whether none of its GPUs is too old for FlashAttention.
+bool have_flash_attention(const topology::Cluster& cluster);
 /// Whether products of all its GPUs take fp8 operands in either order (hardware/compute_capability.hpp).
 bool take_either_order(const topology::Cluster& cluster);
 

@@ -263,6 +263,8 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.cluster = spec;
     scenario.plan.strategy = read_strategy(sections.strategy);
     scenario.plan.training = read_training(sections.training, scenario.plan.model);
+    if (!sections.training.has("fused_attention") && !have_flash_attention(cluster))
+        scenario.plan.training.fused_attention = false;
     scenario.plan.model.dropout = sections.training.number("dropout", scenario.plan.model.dropout);
     scenario.seed = sections.top.integer("seed", scenario.seed);
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");

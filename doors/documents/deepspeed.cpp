@@ -3,6 +3,7 @@
 
 #include "doors/convert.hpp"
 #include "doors/documents/flatten.hpp"
+#include "doors/model.hpp"
 #include "doors/readers.hpp"
 
 namespace orrery::doors {
@@ -316,7 +317,9 @@ void read_deepspeed(const Request& request, Draft& draft) {
     }
     draft.set("/training/software", "deepspeed", draft.whole_file());
     draft.set("/training/kernel_fusion", "operators", draft.whole_file());  // PyTorch's, one by one
-    if (request.model.empty())
+    if (!request.model.empty())
+        put_transformers_modules(request.model, draft);
+    else
         draft.want("/model", draft.whole_file(), "DeepSpeed's files do not describe the model",
                    "--model CONFIG.json of Hugging Face, or --set model.name=NAME of `orrery list models`");
 }

@@ -30,6 +30,9 @@ TEST(DeepSpeed, ReadsBatchesPrecisionAndSharding) {
     EXPECT_EQ(at(read, "/training/global_batch_size"), 256);
     EXPECT_EQ(at(read, "/training/precision"), "bf16");
     EXPECT_EQ(at(read, "/model/hidden_size"), 4096);
+    for (const char* one : {"fused_rms_norm", "fuse_attention_qkv", "fuse_attention_ffn"})
+        EXPECT_EQ(at(read, std::string("/training/") + one), false) << one << ": as transformers writes a Llama";
+    EXPECT_EQ(at(read, "/training/cross_entropy"), "torch");
 }
 
 /// runtime/engine.py, get_data_types: with ZeRO as what is trained, where nothing else is said.

@@ -118,6 +118,19 @@ TEST(Scenario, DefaultsFollowTheSoftwareAndTheOptimizer) {
         EXPECT_TRUE(read_with({{"optimizer", together}}).fused_optimizer) << together;
 }
 
+TEST(Scenario, AttentionIsNotFusedOnGpusBeforeAmpereUnlessItSaysSo) {
+    json document = minimal();
+    const auto fused = [&](const char* preset) {
+        document["cluster"]["preset"] = preset;
+        return read(document).plan.training.fused_attention;
+    };
+    document["training"]["precision"] = "fp16";
+    EXPECT_TRUE(fused("dgx-a100"));
+    EXPECT_FALSE(fused("dgx-1v"));
+    document["training"]["fused_attention"] = true;
+    EXPECT_TRUE(fused("dgx-1v"));
+}
+
 TEST(Scenario, MegatronSpellingsReadTheSame) {
     json megatron = sound_scenario();
     megatron["strategy"] = json::parse(R"({"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2,
