@@ -416,6 +416,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
                "--set training.seq_length=N");
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
     draft.set("/training/software", "pytorch", draft.whole_file());
+    draft.set("/training/enable_gqa", true, draft.whole_file());  // models/common/attention.py, GQAttention
     draft.set("/training/kernel_fusion", is_compiled(given, "model") ? "full" : "operators", draft.whole_file());
     draft.set("/training/cross_entropy", is_compiled(given, "loss") ? "fused" : "torch", draft.whole_file());
     read_what_pytorch_runs(request, given, draft);

@@ -31,6 +31,7 @@ TEST(TorchTitan, ReadsTheExample) {
     EXPECT_EQ(at(job, "/cluster/nodes"), 8);
     EXPECT_EQ(at(job, "/training/global_batch_size"), 128);
     EXPECT_EQ(at(job, "/training/kernel_fusion"), "full");
+    EXPECT_EQ(at(job, "/training/enable_gqa"), true);
 }
 
 TEST(TorchTitan, ReadsWhatPyTorchRuns) {
