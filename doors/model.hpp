@@ -15,7 +15,8 @@ void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft
 void put_hugging_face(const std::string& file, Draft& draft);
 
 /// How transformers itself computes the model of such a file (models/*/modeling_*.py): RMSNorm by operators, products
-/// apart, PyTorch's own loss (strategies/README.md). Nothing where the file cannot be read, which put_hugging_face says.
+/// apart, PyTorch's own loss (strategies/README.md). Nothing where the file cannot be read, which put_hugging_face
+/// says.
 void put_transformers_modules(const std::string& file, Draft& draft);
 
 }  // namespace orrery::doors

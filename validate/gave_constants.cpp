@@ -39,8 +39,9 @@ bool looked_at(std::string_view source) {
     // was looked up because a step of mlperf_pretraining on 11,616 GPUs was too slow where one on 10,752 was right.
     // How weights and inputs in fp8 are kept was looked up because jobs of mlperf_finetuning that ran were said not to
     // fit their GPUs. Which layers nemo_automodel's adapters are of was read because its fine-tuning was too fast.
-    // Whose attention PyTorch has was decided with fms_fsdp's steps on H100, too fast, in view.
-    static constexpr std::array<std::string_view, 20> sources{"vtrain_single",
+    // Whose attention PyTorch has was decided with fms_fsdp's steps on H100, too fast, in view; what TorchTitan's
+    // checkpoints keep, and which of its products and heads are apart, was read because torchtitan's were too fast.
+    static constexpr std::array<std::string_view, 21> sources{"vtrain_single",
                                                               "megatron_ci_tiny",
                                                               "bigscience",
                                                               "bigscience_more",
@@ -59,13 +60,14 @@ bool looked_at(std::string_view source) {
                                                               "mlperf_pretraining",
                                                               "mlperf_finetuning",
                                                               "nemo_automodel",
-                                                              "fms_fsdp"};
+                                                              "fms_fsdp",
+                                                              "torchtitan"};
     return std::ranges::find(sources, source) != sources.end();
 }
 
 bool memory_looked_at(std::string_view source) {
-    static constexpr std::array<std::string_view, 4> sources{"megatron_ci_tiny", "bigscience", "bigscience_more",
-                                                             "oneflow_dlperf"};
+    static constexpr std::array<std::string_view, 5> sources{"megatron_ci_tiny", "bigscience", "bigscience_more",
+                                                             "oneflow_dlperf", "torchtitan"};
     return std::ranges::find(sources, source) != sources.end();
 }
 

@@ -48,14 +48,12 @@ const Gpu* catalog_chip(std::string words) {
     return gpu != nullptr && hardware::is_chip(gpu->socket) ? gpu : nullptr;
 }
 
-/// "A100X", "V100S", "H100 NVL", "H100 CNX", an H100 with HBM2e (96 GB), a slice of one: other boards than those that
-/// nodes are built of.
+/// "A100X", "V100S", "H100 NVL", "H100 CNX", a slice of one: other boards than those that nodes are built of.
 bool other_board(const std::string& words, std::string_view word) {
     static const std::regex mark(R"(\b(nvl|cnx|mig|vgpu)\b)");
     const std::size_t behind = words.find(word) + word.size();
     const bool longer = behind < words.size() && std::isalnum(static_cast<unsigned char>(words[behind])) != 0;
-    const bool older_memory = word == "h100" && (contains(words, "hbm2e") || contains(words, "96gb"));
-    return longer || older_memory || std::regex_search(words, mark);
+    return longer || std::regex_search(words, mark);
 }
 
 /// GPUs of one node: what the row's counts say, else the vendor's node.
@@ -219,6 +217,7 @@ topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std:
     ClusterSpec spec;
     spec.gpu = kind.preset == "dgx-2" ? "V100-SXM3-32GB" : gpu.name;
     spec.nodes = (gpus + size - 1) / size;
+    spec.gpu_power_limit = row.number("power_limit_w").value_or(0);
     if (size != kind.per_node) spec.gpus_per_node = size;
     set_network(spec, row, kind, size);
     const bool superpod = contains(network + node, "selene") || contains(network + node, "superpod");

@@ -31,6 +31,7 @@ constexpr Key keys[] = {
     {"measured.peak_memory_GiB", gibibyte, Tool::fullest},
     {"measured.memory_GiB", gibibyte, Tool::device},
     {"measured.peak_memory_GB", gibibyte, Tool::fullest},
+    {"measured.reserved_memory_GiB", gibibyte, Tool::reserved},
     {"measured.memory_GB", gibibyte, Tool::device},
     {"measured.memory_GB_printed", gibibyte, Tool::device},
 };
@@ -98,10 +99,12 @@ double predicted_memory(const MeasuredMemory& measured, const sim::MemoryUse& pr
     const auto shown = [&](std::size_t stage) {
         const hardware::FrameworkMemory framework = predicted.framework_of(stage);
         const std::uint64_t allocated = predicted.memory[stage].peak + framework.workspaces;
-        if (measured.tool != Tool::device) return allocated;
-        const bool deepspeed = software == Software::megatron_deepspeed;
+        if (!counts_reserved(measured.tool)) return allocated;
         const strategies::AllocatorUse* const replayed = predicted.replayed(stage);
-        return (replayed != nullptr ? replayed->reserved : allocated) + framework.context + framework.communicators +
+        const std::uint64_t reserved = replayed != nullptr ? replayed->reserved : allocated;
+        if (measured.tool == Tool::reserved) return reserved;
+        const bool deepspeed = software == Software::megatron_deepspeed;
+        return reserved + framework.context + framework.communicators +
                (deepspeed ? deepspeed_holds(scenario.plan, predicted, stage) : 0);
     };
     if (measured.tool == Tool::last_stage) return static_cast<double>(shown(predicted.memory.size() - 1));

@@ -16,6 +16,7 @@ struct MeasuredMemory {
     enum class Tool : std::uint8_t {
         last_stage,  ///< PyTorch's allocator on the rank that Megatron-LM logs from: tensors and workspaces
         fullest,     ///< the same, of the fullest
+        reserved,    ///< what it has reserved of the device, of the fullest
         device,      ///< nvidia-smi on the first node, from which runs are watched: all that a GPU holds
     };
     double bytes = 0;
@@ -27,6 +28,11 @@ std::optional<MeasuredMemory> measured_memory(const Row& row);
 
 /// Throws Skip where the row's software keeps more than the plan that stands for it.
 void check_memory(const Row& row);
+
+/// Whether it counts what the allocator reserves for its tensors, which has to be replayed for it.
+constexpr bool counts_reserved(MeasuredMemory::Tool tool) {
+    return tool == MeasuredMemory::Tool::reserved || tool == MeasuredMemory::Tool::device;
+}
 
 /// The predicted peak that a measurement is held against, in bytes; the scenario is that of the prediction. Throws Skip
 /// when there is none.

@@ -52,11 +52,12 @@ json defaults_of(const Value& document) {
 }
 
 constexpr std::string_view fields_of_rows[] = {
-    "source",     "id",        "measured", "model",     "gpu",       "gpus",         "node", "kind",
-    "switches",   "precision", "network",  "nodes",     "dp",        "pp",           "tp",   "mbs",
-    "cp",         "gbs",       "sharding", "recompute", "vpp",       "grad_accum",   "ep",   "sp",
-    "scenario",   "paper",     "table",    "assumed",   "notes",     "overlap",      "base", "flags",
-    "unmodelled", "plan",      "doubtful", "rate_of",   "origin_of", "gpus_per_node"};
+    "source",   "id",         "measured",  "model",        "gpu",      "gpus",       "power_limit_w",
+    "node",     "kind",       "switches",  "precision",    "network",  "nodes",      "dp",
+    "pp",       "tp",         "mbs",       "cp",           "gbs",      "sharding",   "recompute",
+    "vpp",      "grad_accum", "ep",        "sp",           "scenario", "paper",      "table",
+    "assumed",  "notes",      "overlap",   "base",         "flags",    "unmodelled", "plan",
+    "doubtful", "rate_of",    "origin_of", "gpus_per_node"};
 constexpr std::string_view fields_of_models[] = {
     "name",  "hidden",  "layers", "ffn",     "vocab",          "heads",    "kv_heads", "seq",      "decoder_seq",
     "gated", "experts", "topk",   "moe_ffn", "shared_experts", "head_dim", "variant",  "attention"};

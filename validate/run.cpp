@@ -153,8 +153,7 @@ private:
         if (!measured) throw Skip("no peak memory measured");
         check_memory(row);
         sim::MemoryUse predicted = outcome(scenario).memory;
-        if (measured->tool == MeasuredMemory::Tool::device && predictor_.reserved)
-            predictor_.reserved(scenario, predicted);
+        if (counts_reserved(measured->tool) && predictor_.reserved) predictor_.reserved(scenario, predicted);
         compare(result, measured->bytes, predicted_memory(*measured, predicted, scenario, software_of(row)));
     }
 

@@ -102,11 +102,18 @@ TEST(MapCluster, GpusByNameAndMemory) {
     const auto gpu = [](const char* text) { return map_gpu(test::row_with({{"gpu", text}}), test::any_profile).name; };
     EXPECT_EQ(gpu("A100-SXM4"), "A100-SXM4-80GB");
     EXPECT_EQ(gpu("A100-SXM4-40GB (2020; size not stated)"), "A100-SXM4-40GB");
+    EXPECT_EQ(gpu("H100 SXM 96GB HBM2e"), "H100-SXM5-96GB");
+    EXPECT_EQ(gpu("H100"), "H100-SXM5-80GB");
     EXPECT_EQ(gpu("A100-80GB (golden: dgx_a100)"), "A100-SXM4-80GB");
     EXPECT_EQ(gpu("H100-SXM 80GB"), "H100-SXM5-80GB");
     EXPECT_EQ(gpu("V100-SXM3-32GB (DGX-2)"), "V100-SXM3-32GB");
     EXPECT_EQ(gpu("V100-SXM2-32GB"), "V100-SXM2-32GB");
     EXPECT_EQ(gpu("V100 (memory not stated)"), "V100-SXM2-16GB");
+}
+
+TEST(MapCluster, BoardsAreHeldToTheWattsThatARowPrints) {
+    EXPECT_EQ(mapped({{"gpu", "H100"}}).cluster.gpu_power_limit, 0);
+    EXPECT_EQ(mapped({{"gpu", "H100"}, {"power_limit_w", 500}}).cluster.gpu_power_limit, 500);
 }
 
 /// Slices of cubes of 4 x 4 x 4, the dimension that tensor ranks fill first; several behind hosts.

@@ -51,6 +51,7 @@ TEST(Memory, UnitsAreBinary) {
 TEST(Memory, ToolsAreToldByTheField) {
     EXPECT_EQ(memory({{"peak_memory_bytes_rank_logged", 1}})->tool, Tool::last_stage);
     EXPECT_EQ(memory({{"peak_memory_GiB", 1}})->tool, Tool::fullest);
+    EXPECT_EQ(memory({{"reserved_memory_GiB", 1}})->tool, Tool::reserved);
     EXPECT_EQ(memory({{"memory_MiB_printed", 1}})->tool, Tool::device);
 }
 
@@ -60,6 +61,10 @@ TEST(Memory, EachToolCountsWhatItSees) {
     EXPECT_DOUBLE_EQ(predicted(Tool::last_stage, use), 11);
     EXPECT_DOUBLE_EQ(predicted(Tool::fullest, use), 91);
     EXPECT_DOUBLE_EQ(predicted(Tool::device, use), 40 + 1101);
+    sim::MemoryUse replayed = use;
+    replayed.allocator.resize(4);
+    replayed.allocator[2].reserved = 120;
+    EXPECT_DOUBLE_EQ(predicted(Tool::reserved, replayed), 120);
     EXPECT_DOUBLE_EQ(predicted(Tool::device, use_of({30, 20, 90, 10})), 30 + 1101);
     EXPECT_THROW(predicted(Tool::last_stage, {}), Skip);
 }

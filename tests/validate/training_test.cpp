@@ -52,6 +52,7 @@ TEST(MapTraining, ScalesOfFp8GoByItsName) {
     EXPECT_EQ(recipe("FP8-CS"), Fp8Recipe::tensorwise);
     EXPECT_EQ(recipe("MXFP8"), Fp8Recipe::mxfp8);
     EXPECT_EQ(recipe("FP8 blockwise"), Fp8Recipe::blockwise);
+    EXPECT_EQ(reason({{"precision", "FP8 rowwise"}}), "fp8 with a scale for each row is not supported");
     for (const char* ran : {"LLAMA3_70B_PRETRAIN_CONFIG_H100_FP8_CS_V2", "llama3_70b_pretrain_64gpu_h100_fp8cs_config"})
         EXPECT_EQ(training({{"precision", "FP8"}, {"switches", {{"recipe", ran}}}}).fp8_recipe, Fp8Recipe::tensorwise);
     const json subchannel{{"precision", "FP8-MX/blockwise"},
