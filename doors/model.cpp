@@ -1,8 +1,11 @@
 #include "doors/model.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "documents/write_fields.hpp"
+#include "doors/documents/flatten.hpp"
 #include "models/catalog.hpp"
 #include "models/model_fields.hpp"
 
@@ -32,15 +35,18 @@ void put_hugging_face(const std::string& file, Draft& draft) {
 }
 
 void put_transformers_modules(const std::string& file, Draft& draft) {
-    using enum models::Family;
+    // Those with qkv_proj, c_attn, query_key_value, Wqkv; and with gate_up_proj.
+    constexpr std::array<std::string_view, 8> joins_heads{"phi3", "qwen",  "gpt2",   "gpt_neox",
+                                                          "mpt",  "bloom", "falcon", "gpt_bigcode"};
     try {
         const models::ModelSpec spec = models::import_hugging_face(file);
+        const std::string type = read_json(file).value("model_type", "");
         const Origin origin{{file, ""}, ""};
         if (!spec.takes_images()) draft.set_default("/training/cross_entropy", "torch", origin);
         if (spec.norm == models::NormKind::rmsnorm) draft.set_default("/training/fused_rms_norm", false, origin);
-        if (spec.family == llama || spec.family == bert || spec.family == t5)
-            draft.set_default("/training/fuse_attention_qkv", false, origin);
-        if (spec.gated) draft.set_default("/training/fuse_attention_ffn", false, origin);
+        draft.set_default("/training/fuse_attention_qkv", std::ranges::find(joins_heads, type) != joins_heads.end(),
+                          origin);
+        if (spec.gated) draft.set_default("/training/fuse_attention_ffn", type == "phi3", origin);
     } catch (const Error&) {
         return;
     }

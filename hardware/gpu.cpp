@@ -162,8 +162,7 @@ constexpr Row rows[] = {
     with_nvlinks(a100_80gb, 8, "A800-SXM4-80GB", "NVIDIA A800 datasheet", {"A800", "A800-80GB"}),
     h100,
     // Sold as 96 GB; 94 GiB and 2.41 TB/s as NHR@FAU's cluster has it (Ujeniya et al. 2026, arXiv:2604.11391).
-    with_memory(h100, 94, 2410, "H100-SXM5-96GB", "Ujeniya et al. 2026, H100 with HBM2e",
-                {"H100-96GB", "H100-HBM2e", "H100-94GB"}),
+    with_memory(h100, 94, 2410, "H100-SXM5-96GB", "Ujeniya et al. 2026, H100 with HBM2e", {"H100-96GB", "H100-HBM2e"}),
     // 400 GB/s in both directions (DeepSeek-AI 2025, arXiv:2505.09343, section 4.1).
     with_nvlinks(h100, 8, "H800-SXM5-80GB", "NVIDIA H100 SXM datasheet", {"H800", "H800-80GB"}),
     // A Hopper of 78 multiprocessors, for China like the 800s, with all NVLinks.

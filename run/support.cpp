@@ -174,10 +174,11 @@ void require_fusion(const strategies::Plan& plan) {
             "an activation of several kernels cannot be executed yet", "set it to true");
     require(training.enable_gqa || plan.model.kv_heads == plan.model.heads, "/training/enable_gqa",
             "copies of keys and values cannot be executed yet", "set it to true");
-    require(training.fused_qkv, "/training/fuse_attention_qkv",
+    const bool latent = plan.model.kv_lora_rank > 0;  // whose products are its own
+    require(training.fused_qkv || latent, "/training/fuse_attention_qkv",
             "queries, keys and values of a product each cannot be executed yet", "set it to true");
-    require(training.fused_gate, "/training/fuse_attention_ffn", "a gate of its own cannot be executed yet",
-            "set it to true");
+    require(training.fused_gate || !plan.model.gated, "/training/fuse_attention_ffn",
+            "a gate of its own cannot be executed yet", "set it to true");
     require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
             "set it to true");
 }
@@ -205,6 +206,8 @@ void require_exchanges(const strategies::Plan& plan) {
             "set it to \"reduce_scatter\" or \"all_reduce\"");
     require(strategy.all_to_all_algorithm == strategies::AllToAllAlgorithm::automatic, "/strategy/all_to_all_algorithm",
             "the communicator that runs it chooses how", "set it to \"auto\"");
+    require(strategy.recompute_allgather || !strategy.sequence_parallel, "/strategy/tp_recompute_allgather",
+            "gathered inputs cannot be kept yet", "set it to true");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.checkpoint_policy == strategies::CheckpointPolicy::nothing, "/strategy/checkpoint_policy",

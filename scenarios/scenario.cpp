@@ -11,6 +11,7 @@
 #include "documents/document.hpp"
 #include "documents/reader.hpp"
 #include "scenarios/background.hpp"
+#include "scenarios/defaults_across.hpp"
 #include "scenarios/gpu_offers.hpp"
 #include "scenarios/gpu_profiles.hpp"
 #include "scenarios/keys.hpp"
@@ -263,8 +264,7 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.cluster = spec;
     scenario.plan.strategy = read_strategy(sections.strategy);
     scenario.plan.training = read_training(sections.training, scenario.plan.model);
-    if (!sections.training.has("fused_attention") && !have_flash_attention(cluster))
-        scenario.plan.training.fused_attention = false;
+    fill_across_sections(sections.strategy, sections.training, cluster, scenario.plan);
     scenario.plan.model.dropout = sections.training.number("dropout", scenario.plan.model.dropout);
     scenario.seed = sections.top.integer("seed", scenario.seed);
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");

@@ -72,7 +72,9 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch;
     if (!reader.has("enable_gqa")) training.enable_gqa = !pytorch;
     if (!reader.has("fuse_attention_qkv")) training.fused_qkv = !(pytorch && keeps_heads_apart(model.family));
-    if (!reader.has("fuse_attention_ffn")) training.fused_gate = !pytorch;
+    if (!reader.has("fuse_attention_ffn")) training.fused_gate = !(pytorch && model.gated);
+    if (!reader.has("canonical_lora"))
+        training.canonical_lora = training.lora_rank > 0 && !(training.fused_qkv && training.fused_gate);
     if (!reader.has("moe_permute_fusion")) training.permute_fusion = usual_permute_fusion(training.software);
     return training;
 }

@@ -14,7 +14,6 @@
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
 #include "sim/narrow_kernels.hpp"
-#include "strategies/compiled.hpp"
 
 namespace orrery::sim {
 
@@ -34,18 +33,6 @@ double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel wh
         which, compute_capability,
         {.head_dim = fused->head_dim, .window = fused->window, .seq = double(fused->seq), .dropout = fused->dropout});
     return fused->backward ? rates.backward : rates.forward;
-}
-
-/// torch.compile pads products in 16 bits whose sizes are no multiples of 8 (torch/_inductor/fx_passes/pad_mm.py), so
-/// that their rows are aligned; that an operand is copied for it is left out.
-kernels::Kernel as_it_runs(const kernels::Kernel& kernel, const strategies::Training& training) {
-    const auto* product = std::get_if<kernels::Gemm>(&kernel);
-    if (product == nullptr || !strategies::is_compiled(training) || !kernels::is_half(product->dtype)) return kernel;
-    constexpr std::uint32_t aligned = 8;
-    kernels::Gemm padded = *product;
-    for (std::uint32_t* const size : {&padded.m, &padded.n, &padded.k})
-        *size = (*size + aligned - 1) / aligned * aligned;
-    return padded;
 }
 
 /// How often each of the step's kernels runs on a device, in all its programs together; without the optimizer's, which
@@ -118,9 +105,20 @@ double KernelPrices::step_clock(const strategies::StepProgram& step) const {
 
 KernelPrice KernelPrices::of(const kernels::Kernel& kernel) const { return at(kernel, clock_); }
 
+/// Where it takes less.
+void KernelPrices::align(KernelPrice& price, const PaddedProduct& aligned) const {
+    const calibrate::Estimate estimate = predictor_.kernel(aligned.product);
+    double copies = 0;
+    for (const kernels::Pointwise& copy : aligned.copies) copies += memory_ * predictor_.kernel(copy).seconds;
+    if (estimate.seconds + copies > price.estimate.seconds) return;
+    price.estimate = estimate;
+    price.copies = copies;
+}
+
 KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const {
     KernelPrice price;
-    price.estimate = predictor_.kernel(as_it_runs(kernel, plan_.training));
+    price.estimate = predictor_.kernel(kernel);
+    if (const auto aligned = padded(kernel, plan_.training)) align(price, *aligned);
     price.profile = caches_.seconds(price.estimate);
     if (price.estimate.seconds > 0) price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
     if (is_memory_bound(kernel))
@@ -145,6 +143,7 @@ std::string KernelPrice::explain() const {
     factor(slowest, "the slowest of the ranks' boards (board_spread)");
     factor(1 / attention_rate, "the plan's attention_kernel beside the table's");
     factor(narrow, "fp8 and fp4 by the recipe of their scales (hardware/README.md)");
+    if (copies > 0) text += fmt::format("  operands copied to aligned rows: {} more\n", format_seconds(copies));
     if (sums > 0) text += fmt::format("  added to sums of gradients: {} more\n", format_seconds(sums));
     return text;
 }

@@ -9,6 +9,7 @@
 #include "calibrate/predictor.hpp"
 #include "hardware/gpu.hpp"
 #include "sim/caches.hpp"
+#include "sim/padded_products.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
 
@@ -22,10 +23,11 @@ struct KernelPrice {
     double attention_rate = 1;  ///< of fused attention: the rate of what runs over the table's
     double narrow = 1;          ///< of what fp8 and fp4 take by how their scales come about (narrow_kernels)
     double sums = 0;            ///< seconds more of a weight gradient that is added to a sum (accumulation)
+    double copies = 0;          ///< seconds more of operands that are copied to aligned rows (padded_products)
     calibrate::Estimate estimate;  ///< what the profile says, and how well it knows
 
     /// Alone on the device, without the gap behind it.
-    [[nodiscard]] double seconds() const { return alone() + sums; }
+    [[nodiscard]] double seconds() const { return alone() + sums + copies; }
     [[nodiscard]] double alone() const { return profile * clock * (memory * slowest / attention_rate) * narrow; }
     /// A line for each factor that is not 1, "  the plan's attention_kernel beside the table's: x1.166\n".
     [[nodiscard]] std::string explain() const;
@@ -50,6 +52,7 @@ public:
 
 private:
     [[nodiscard]] KernelPrice at(const kernels::Kernel& kernel, double clock) const;
+    void align(KernelPrice& price, const PaddedProduct& aligned) const;
     [[nodiscard]] double step_clock(const strategies::StepProgram& step) const;
 
     const strategies::Plan& plan_;

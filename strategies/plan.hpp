@@ -176,6 +176,9 @@ struct Strategy {
     std::string replica_micro_batches = {};
     bool async_tensor_allreduce =
         true;  ///< a column-parallel layer's backward collectives run beside its weight gradient
+    /// Under sequence parallelism a column-parallel layer keeps its part of its input, and the backward gathers the
+    /// whole again; false: it keeps the whole, as autograd does.
+    bool recompute_allgather = true;
     bool overlap_grad_reduce = false;
     bool overlap_param_gather = false;
     bool overlap_p2p = false;    ///< overlap-p2p-communication of the interleaved schedule

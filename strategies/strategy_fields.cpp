@@ -338,7 +338,13 @@ constexpr std::array of_strategy{
     field<&Strategy::async_tensor_allreduce>({.name = "async_tensor_allreduce",
         .help = "A column-parallel layer's backward collectives run beside its weight gradient; on a grid of tensor "
                 "ranks blocks come beside the product before theirs.",
+        .when_absent = "true; where software is pytorch false but beside tp_comm_overlap",
         .origin = "Megatron-LM"}),
+    field<&Strategy::recompute_allgather>({.name = "tp_recompute_allgather",
+        .help = "Under sequence parallelism a column-parallel layer keeps a rank's part of its input, and its backward "
+                "gathers the whole once more; false: the whole is kept, as autograd does.",
+        .when_absent = "true; false where software is pytorch",
+        .origin = "nanotron (ParallelismArgs)"}),
     bytes_field<&Strategy::bucket_bytes>({.name = "bucket_size", .min = 1e6, .max = 1e12,
         .help = "Gradients that are reduced at once.",
         .origin = "arXiv:2006.15704"}),

@@ -149,12 +149,13 @@ constexpr std::array of_training{
         .origin = "PyTorch (scaled_dot_product_attention); meta-llama/llama, model.py, repeat_kv"}),
     field<&Training::fused_qkv>({.name = "fuse_attention_qkv",
         .help = "Queries, keys and values are one product; false: a product each, as Hugging Face's models of these "
-                "kinds have them. On a grid of tensor ranks they are one.",
+                "kinds have them (but Phi-3's and Qwen 1's are one). Those of latent attention are what they are; on a "
+                "grid of tensor ranks they are one.",
         .when_absent = "true; false of Llama, BERT and T5 where software is pytorch",
         .origin = "PaddleNLP (fuse_attention_qkv); PyTorch, torch/csrc/autograd/input_buffer.cpp"}),
     field<&Training::fused_gate>({.name = "fuse_attention_ffn",
-        .help = "A gated MLP's gate and first matrix are one product; false: two, as in Hugging Face's Llama. Of "
-                "experts, and on a grid of tensor ranks, they are one.",
+        .help = "A gated MLP's gate and first matrix are one product; false: two, as in Hugging Face's Llama (but not "
+                "its Phi-3). Of experts, and on a grid of tensor ranks, they are one.",
         .when_absent = "true; false where software is pytorch",
         .origin = "PaddleNLP (fuse_attention_ffn); PyTorch, torch/csrc/autograd/input_buffer.cpp"}),
     field<&Training::memory_format>({.name = "memory_format", .words = memory_formats,

@@ -43,8 +43,8 @@ void limit_power(Gpu& gpu, const ClusterSpec& spec) {
     const double idle = hardware::power_of(gpu.name).idle;
     if (spec.gpu_power_limit <= idle)
         refuse("gpu_power_limit",
-               fmt::format("{:g} W, which a {} draws without computing ({:g} W)", spec.gpu_power_limit, gpu.name, idle),
-               "raise it, or leave it out");
+               fmt::format("{:g} W, but {} draws {:g} W without computing", spec.gpu_power_limit, gpu.name, idle),
+               fmt::format("give more than {:g}, or leave it out", idle));
     if (spec.gpu_power_limit > most)
         refuse("gpu_power_limit",
                fmt::format("{:g} W, but a {} draws {:g} W at most", spec.gpu_power_limit, gpu.name, most),

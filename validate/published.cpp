@@ -131,6 +131,7 @@ constexpr std::array table{
     FieldRule{"strategy", "overlap_p2p", of_software},
     FieldRule{"strategy", "scatter_gather", of_software},
     FieldRule{"strategy", "async_tensor_allreduce", of_software},
+    FieldRule{"strategy", "tp_recompute_allgather", of_software},
     FieldRule{"strategy", "bucket_size", never},
     FieldRule{"strategy", "placement", never},
     FieldRule{"strategy", "placement_file", never},

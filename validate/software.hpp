@@ -52,6 +52,9 @@ hardware::AttentionKernel attention_kernel_of(const Row& row, Software software)
 /// otherwise (modeling_mpt.py, loss_fn: fused_crossentropy).
 strategies::CrossEntropy cross_entropy_of(const Row& row);
 
+/// Whether its tensor ranks are PyTorch's own (torch.distributed.tensor), whose autograd keeps gathered inputs.
+bool runs_on_dtensors(const Row& row);
+
 /// Whether attention takes shared heads of keys and values as they are.
 bool takes_shared_heads(const Row& row, Software software);
 

@@ -71,7 +71,8 @@ void freeze_weights(LayerFlow& flow) {
 /// output of the norm, return_layernorm_output_gathered) and is not gathered again.
 std::uint64_t input_in_16_bits(const Plan& plan, const Piece& piece) {
     constexpr std::uint64_t some = 16;  // elements, whose casts are whole bytes
-    const bool gathered = plan.strategy.sequence_parallel && (piece.name == "qkv" || piece.name == "up");
+    const bool gathered = plan.strategy.sequence_parallel && plan.strategy.recompute_allgather &&
+                          (piece.name == "qkv" || piece.name == "up");
     return piece.weight_saved_bytes * (gathered ? plan.strategy.tensor : 1) * some *
            kernels::size_of(activation_dtype(plan)) / kept_input_bytes(plan, some, piece.name == "projection");
 }

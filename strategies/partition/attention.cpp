@@ -137,7 +137,8 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
             op.causal,
             op.dropout,
             plan.model.relative_buckets > 0 && !op.cross,
-            op.cross};
+            op.cross,
+            static_cast<std::uint32_t>(std::max<std::uint64_t>(1, op.kv_heads / tensor))};
 }
 
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {

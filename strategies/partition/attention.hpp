@@ -19,8 +19,9 @@ struct AttentionShape {
     std::uint32_t window;     ///< tokens that a query sees; 0: all
     std::uint64_t element_bytes;
     bool causal, dropout;
-    bool biased;  ///< a bias for each head and distance is added to the scores
-    bool cross;   ///< keys and values are of another sequence, and of a layer of their own
+    bool biased;                 ///< a bias for each head and distance is added to the scores
+    bool cross;                  ///< keys and values are of another sequence, and of a layer of their own
+    std::uint32_t own_kv_heads;  ///< of keys and values as their layer left them; kv_heads may be copies of these
 
     [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
     [[nodiscard]] std::uint64_t key_tokens() const { return std::uint64_t{batch} * keys; }

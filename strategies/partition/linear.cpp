@@ -1,15 +1,9 @@
 // A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
-#include "strategies/partition/autocast.hpp"
-#include "strategies/partition/linear_parts.hpp"
+#include "strategies/partition/linear_sharder.hpp"
 #include "strategies/partition/overlapped.hpp"
-#include "strategies/partition/separate_products.hpp"
-#include "strategies/partition/sharder.hpp"
 #include "strategies/stage_split.hpp"
-#include "strategies/tensor_overlap.hpp"
 
 namespace orrery::strategies {
-
-namespace {
 
 using kernels::Dtype;
 using kernels::Gemm;
@@ -17,96 +11,6 @@ using kernels::GemmPass;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 using models::Dim;
-
-constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
-
-/// A product that leaves all outputs, or one part of them.
-struct Launched {
-    std::uint64_t first;  ///< of its outputs, on this rank
-    std::uint32_t outputs;
-    ValueId y;
-};
-
-class LinearSharder {
-public:
-    LinearSharder(LayerStream& stream, const models::Linear& op);
-    void shard() &&;
-
-private:
-    void parameters();
-    void find_products();
-    void forward();
-    void hand_on();
-    void backward();
-    /// Both in parts, beside what tensor ranks exchange.
-    void overlapped_forward();
-    void overlapped_backward();
-    void begin_branch();
-    void input_gradient(bool asynchronous, ValueId dy);
-    void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
-    void sum_input_gradients();
-    void account();
-    void sum_products(std::vector<Work>& list, const Cells& gradient, std::uint8_t needs = 0) const {
-        add_gradient_sums(stream_, list, piece_.results.products.size(), gradient, needs);
-    }
-    [[nodiscard]] CastLayer cast_layer() const {
-        return {op_, gemm_.k, gemm_.n, column_ ? stream_.residual_tokens : rows_, piece_.results.products.size()};
-    }
-    void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
-        if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
-    }
-    [[nodiscard]] bool gathers_narrow() const {
-        return is_narrow(compute_) && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence &&
-               casts_before_gather(stream_.plan.training);
-    }
-    /// Its norms write what a product behind them reads, where the scale is known before (LayerNormLinear).
-    [[nodiscard]] bool cast_by_norm() const {
-        return compute_ == Dtype::fp8 && column_ && stream_.value == stream_.normed &&
-               stream_.plan.training.fp8_recipe == Fp8Recipe::delayed &&
-               stream_.plan.training.software == hardware::Software::transformer_engine;
-    }
-    ValueId gather(std::vector<Work>& list, const std::string& name, std::uint64_t width, ValueId moved,
-                   std::uint8_t raises = 0, bool of_weights = false) const;
-    [[nodiscard]] const models::ModelSpec& spec() const { return stream_.plan.model; }
-    /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
-    /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
-    [[nodiscard]] bool summed_with_mlp() const { return spec().parallel_residual && op_.in == Dim::attention; }
-    [[nodiscard]] bool reduces() const { return row_ && !summed_with_mlp(); }
-    /// By its gradients, which run beside whole collectives.
-    [[nodiscard]] std::uint32_t spared() const { return overlapped_ && column_ ? spared_multiprocessors : 0; }
-    /// Whether a product of its own leaves each part of the outputs, where what takes them wants them contiguous:
-    /// normed queries and keys, latent attention, keys and values of another sequence.
-    [[nodiscard]] bool apart() const {
-        const bool normed = op_.out == Dim::qkv && spec().qk_norm && spec().kv_lora_rank == 0;
-        return op_.second_input || normed || is_latent(op_) || makes_keys(op_);
-    }
-    [[nodiscard]] ValueId input() const;
-    /// Another linear layer behind this one takes the same input, and leaves its gradient first.
-    [[nodiscard]] bool joins_gradient() const {
-        return op_.out == Dim::qkv && op_.in == Dim::hidden &&
-               (spec().shared_norm || (spec().kv_lora_rank > 0 && spec().q_lora_rank == 0));
-    }
-    /// One launch for each product, of a kernel of as many outputs.
-    void add(std::vector<Work>& list, Work priced, const auto& detail_of);
-
-    LayerStream& stream_;
-    const models::Linear& op_;
-    bool column_, row_;
-    Dtype compute_;
-    std::uint64_t rows_;
-    bool overlapped_;
-    Gemm gemm_;
-    Piece piece_;
-    FlowBuilder::Weights weight_, bias_;
-    std::vector<Launched> products_;
-    bool bias_later_ = false;          ///< the kernel behind it adds the bias
-    bool cast_by_norm_ = false;        ///< the norm before it writes its input in fp8
-    bool begins_branch_ = false;       ///< no norm stands before it
-    ValueId added_to_ = no_value;      ///< what another product left, to which this one's is added
-    ValueId x_ = no_value;             ///< its input, as the residual stream holds it where that is split
-    ValueId y_ = no_value;             ///< its output, likewise; of several products the first one's
-    ValueId own_gradient_ = no_value;  ///< of its input, where another's is added
-};
 
 LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
     : stream_(stream),
@@ -193,9 +97,10 @@ void LinearSharder::forward() {
     const bool local = column_ && gathers_narrow();
     cast_by_norm_ = cast_by_norm();
     cast_operands(stream_, cast_layer(), piece_);
-    if (local && !cast_by_norm_) quantise(list, stream_.residual_tokens, gemm_.k);
+    if (local && !cast_by_norm_) quantise_input(list, stream_.residual_tokens);
     if (column_) read = gather(list, op_.name + " gather", op_.in_features, x_);
-    if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
+    whole_ = read;
+    if (!local && !cast_by_norm_) quantise_input(list, gemm_.m);
     find_products();
     y_ = products_.front().y;
     bias_later_ = op_.bias && next_adds_bias(stream_);
@@ -330,7 +235,7 @@ void LinearSharder::backward() {
     auto& list = piece_.backward;
     auto& flow = stream_.flow;
     const ValueId dy_rows = flow.gradient_of(summed_with_mlp() ? stream_.partial_sum : y_);
-    ValueId dy = summed_with_mlp() ? flow.gradient_of(y_) : dy_rows, x = x_;
+    ValueId dy = summed_with_mlp() ? flow.gradient_of(y_) : dy_rows, x = whole_;
     const bool local = reduces() && gathers_narrow();
     if (local) quantise(list, stream_.residual_tokens, gemm_.n);
     if (reduces()) dy = gather(list, op_.name + " gather gradient", op_.out_features, dy_rows);
@@ -339,7 +244,7 @@ void LinearSharder::backward() {
         flow.set_gradient(stream_.partial_sum, dy_rows);
     }
     if (!local) quantise(list, gemm_.m, gemm_.n);
-    if (column_)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
+    if (column_ && gathers_again())  // of the input a part was kept: gather it again for the weight gradient
         x = gather(list, op_.name + " gather input", op_.in_features, x_,
                    asynchronous ? gathered_flag : std::uint8_t{0}, true);
     input_gradient(asynchronous, dy);
@@ -352,67 +257,13 @@ void LinearSharder::backward() {
     sum_input_gradients();
 }
 
-/// What the ranks' products take or leave moves in parts; in fp8 as they take it.
-void LinearSharder::overlapped_forward() {
-    auto& list = piece_.forward;
-    const Product product{stream_, op_.name, gemm_};
-    x_ = input();
-    begin_branch();
-    if (column_) {
-        if (!cast_by_norm()) quantise(list, gemm_.m / stream_.tensor, gemm_.k);
-        add_ring_product(list, product, gemm_.k);
-    } else {
-        quantise(list, gemm_.m, gemm_.k);
-        add_scattered_product(list, product, op_.out_features);
-    }
-    find_products();
-    y_ = column_ ? products_.front().y : stream_.activation(stream_.residual_tokens * gemm_.n);
-    hand_on();
-    stream_.layer.flow.complete = false;
-}
-
-/// A column-parallel layer's collectives run whole beside its two products ("bulk"); a row-parallel one's gradient is
-/// gathered in a ring beside the parts of its input's.
-void LinearSharder::overlapped_backward() {
-    auto& list = piece_.backward;
-    const ValueId dy = stream_.flow.gradient_of(y_);
-    if (added_to_ != no_value) stream_.flow.set_gradient(stream_.partial_sum, dy);
-    if (joins_gradient()) own_gradient_ = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
-    const Gemm dgrad{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient, spared()};
-    add_transposed_weight(list, stream_.plan, gemm_.n, gemm_.k);
-    if (row_) {
-        if (is_narrow(compute_))  // into the buffer at once
-            quantise(list, gemm_.m / stream_.tensor, gemm_.n);
-        else
-            add_copy_to_buffer(list, stream_, gemm_.n);
-        add_ring_product(list, {stream_, op_.name + " dgrad", dgrad}, gemm_.n);
-        add_turned(list, stream_, gemm_.m, gemm_.n);
-    } else {
-        quantise(list, gemm_.m, gemm_.n);
-        const std::uint64_t all = stream_.tokens * op_.in_features;
-        add_copy_to_buffer(list, stream_, op_.in_features);
-        list.push_back({.name = op_.name + " gather input",
-                        .what = LayerCollective{kernels::CollectiveKind::all_gather,
-                                                all * gathered_bytes(stream_.plan.training.precision)},
-                        .raises = gathered_flag,
-                        .of_weights = true});
-        list.push_back({.name = op_.name + " dgrad", .what = dgrad});
-        sum_products(list, {stream_.element, gemm_.m, gemm_.k});
-        list.push_back({.name = op_.name + " reduce",
-                        .what = LayerCollective{kernels::CollectiveKind::reduce_scatter, all * stream_.bytes},
-                        .raises = reduced_flag});
-        add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
-    }
-    weight_gradients(dy, dy, x_);
-    sum_input_gradients();
-}
-
 void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
             kept_inputs(stream_, cast_layer()) *
-            kept_input_bytes(stream_.plan, (column_ ? stream_.residual_tokens : rows_) * in, op_.in == Dim::attention);
+            kept_input_bytes(stream_.plan, (column_ && gathers_again() ? stream_.residual_tokens : rows_) * in,
+                             op_.in == Dim::attention);
     // The encoder's output is kept once for all decoder layers: each counts its share. Its casts are each layer's own.
     if (op_.second_input && !casts_activations(stream_))
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;
@@ -432,8 +283,6 @@ void LinearSharder::shard() && {
     account();
     stream_.layer.pieces.push_back(std::move(piece_));
 }
-
-}  // namespace
 
 void shard_linear(LayerStream& stream, const models::Linear& op) {
     if (!op.second_input) return LinearSharder(stream, op).shard();

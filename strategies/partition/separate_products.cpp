@@ -16,22 +16,29 @@ using kernels::GemmPass;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-/// Where a kernel over so many outputs counts them; null: of another.
-std::uint32_t* outputs_of(Gemm& gemm, std::uint64_t all) {
-    std::uint32_t& outputs = gemm.pass == GemmPass::data_gradient ? gemm.k : gemm.n;
-    return outputs == all ? &outputs : nullptr;
-}
-std::uint64_t* outputs_of(Pointwise& over, std::uint64_t all) {
-    return over.kind == PointwiseKind::bias_gradient && over.cols == all ? &over.cols : nullptr;
-}
-std::uint64_t* outputs_of(auto&, std::uint64_t) { return nullptr; }
+/// A layer as one product: inputs and outputs.
+struct Whole {
+    std::uint64_t inputs, outputs;
+};
 
-bool set_outputs(Work& work, std::uint64_t all, std::uint64_t part) {
+/// Where one of its kernels counts outputs; null: another's, such as an adapter's beside it.
+std::uint32_t* outputs_of(Gemm& gemm, const Whole& whole) {
+    const bool back = gemm.pass == GemmPass::data_gradient;
+    const std::uint32_t inputs = back ? gemm.n : gemm.pass == GemmPass::forward ? gemm.k : gemm.m;
+    std::uint32_t& outputs = back ? gemm.k : gemm.n;
+    return outputs == whole.outputs && inputs == whole.inputs ? &outputs : nullptr;
+}
+std::uint64_t* outputs_of(Pointwise& over, const Whole& whole) {
+    return over.kind == PointwiseKind::bias_gradient && over.cols == whole.outputs ? &over.cols : nullptr;
+}
+std::uint64_t* outputs_of(auto&, const Whole&) { return nullptr; }
+
+bool set_outputs(Work& work, const Whole& whole, std::uint64_t part) {
     auto* kernel = std::get_if<kernels::Kernel>(&work.what);
     if (kernel == nullptr) return false;
     return std::visit(
         [&](auto& any) {
-            auto* outputs = outputs_of(any, all);
+            auto* outputs = outputs_of(any, whole);
             if (outputs == nullptr) return false;
             *outputs = static_cast<std::remove_pointer_t<decltype(outputs)>>(part);
             return true;
@@ -39,19 +46,25 @@ bool set_outputs(Work& work, std::uint64_t all, std::uint64_t part) {
         *kernel);
 }
 
-std::vector<Work> separated(std::vector<Work> works, const std::vector<std::uint64_t>& products) {
-    const std::uint64_t all = std::accumulate(products.begin(), products.end(), std::uint64_t{0});
+std::vector<Work> separated(std::vector<Work> works, const Whole& whole, const std::vector<std::uint64_t>& products) {
     std::vector<Work> result;
     for (Work& work : works) {
         for (const std::uint64_t part : products) {
             Work one = work;
-            if (!set_outputs(one, all, part)) break;
+            if (!set_outputs(one, whole, part)) break;
             one.detail = {};
             result.push_back(std::move(one));
         }
-        if (!set_outputs(work, all, all)) result.push_back(std::move(work));
+        if (!set_outputs(work, whole, whole.outputs)) result.push_back(std::move(work));
     }
     return result;
+}
+
+/// Of the first product of a forward, which is the layer's own.
+Whole whole_of(Piece& piece) {
+    const auto product = product_in(piece.forward, false);
+    const auto& gemm = std::get<Gemm>(std::get<kernels::Kernel>(product->what));
+    return {gemm.k, std::accumulate(piece.results.products.begin(), piece.results.products.end(), std::uint64_t{0})};
 }
 
 }  // namespace
@@ -85,7 +98,8 @@ void separate_products(ShardedLayer& layer) {
         const std::vector<std::uint64_t>& products = piece.results.products;
         if (products.size() < 2) continue;
         layer.flow.complete = false;
-        for (auto* list : {&piece.forward, &piece.backward}) *list = separated(std::move(*list), products);
+        const Whole whole = whole_of(piece);
+        for (auto* list : {&piece.forward, &piece.backward}) *list = separated(std::move(*list), whole, products);
     }
 }
 

@@ -189,13 +189,15 @@ void UnfusedAttention::backward() {
     add(list, "attention scores dgrad keys", of_keys(s_.head_dim),
         detail({d_scores, q, formed_[1]},
                product(of_keys(s_.head_dim, GemmPass::weight_gradient), 0, query_stride(), 1)));
-    if (!apart_) join_gradients();
+    if (!apart_ && stream_.plan.training.fused_qkv) join_gradients();
 }
 
 /// One layer made queries, keys and values (torch.split): their gradients are joined to one tensor's, those of heads
 /// that share keys and values summed.
 void UnfusedAttention::join_gradients() {
-    const auto [tokens, row] = s_.cross ? std::pair{s_.key_tokens(), s_.kv_row()} : std::pair{s_.tokens(), s_.row()};
+    const std::uint64_t own = s_.own_kv_heads * (std::uint64_t{s_.head_dim} + s_.value_dim);
+    const auto [tokens, row] =
+        s_.cross ? std::pair{s_.key_tokens(), own} : std::pair{s_.tokens(), s_.query_row() + own};
     Work join{.name = "join gradients", .what = Pointwise{PointwiseKind::transpose, s_.dtype, tokens, row}};
     const std::array<std::uint64_t, 3> strides{query_stride(), key_stride(), value_stride()};
     for (std::size_t i = 0; executed_ && i < 3; ++i) {

@@ -131,6 +131,43 @@ TEST(Scenario, AttentionIsNotFusedOnGpusBeforeAmpereUnlessItSaysSo) {
     EXPECT_TRUE(fused("dgx-1v"));
 }
 
+TEST(Scenario, PartsOfSequencesAreRefusedOnGpusBeforeAmpere) {
+    json document = minimal();
+    document["cluster"]["preset"] = "dgx-1v";
+    document["training"]["precision"] = "fp16";
+    json context = document, documents = document;
+    context["strategy"]["context"] = 2;
+    documents["training"]["document_length"] = 128;
+    expect_error([&] { read(context); }, "/strategy/context", "FlashAttention", "Ampere");
+    expect_error([&] { read(documents); }, "/training/document_length", "FlashAttention", "Ampere");
+    context["training"]["fused_attention"] = true;
+    EXPECT_EQ(read(context).plan.strategy.context, 2U);
+}
+
+/// torch.distributed.tensor has neither of Megatron-LM's; Transformer Engine's overlap needs the first.
+TEST(Scenario, TensorRanksOfPyTorchKeepWhatTheyGather) {
+    json document = minimal();
+    document["strategy"]["tensor"] = 2;
+    const auto of = [&] { return read(document).plan.strategy; };
+    EXPECT_TRUE(of().recompute_allgather && of().async_tensor_allreduce);
+    document["training"]["software"] = "pytorch";
+    EXPECT_FALSE(of().recompute_allgather || of().async_tensor_allreduce);
+    document["strategy"].update({{"sequence_parallel", true}, {"tp_comm_overlap", true}});
+    EXPECT_TRUE(of().async_tensor_allreduce);
+}
+
+/// PEFT's adapters stand beside each product, and these are apart.
+TEST(Scenario, AdaptersAreOfEachProductWhereProductsAreApart) {
+    json document = minimal();
+    document["model"] = {{"name", "llama2-7b"}};
+    document["training"]["lora_rank"] = 8;
+    EXPECT_FALSE(read(document).plan.training.canonical_lora);
+    document["training"]["software"] = "pytorch";
+    EXPECT_TRUE(read(document).plan.training.canonical_lora);
+    document["model"] = {{"name", "gpt3-1.3b"}};
+    EXPECT_FALSE(read(document).plan.training.canonical_lora);
+}
+
 TEST(Scenario, MegatronSpellingsReadTheSame) {
     json megatron = sound_scenario();
     megatron["strategy"] = json::parse(R"({"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2,

@@ -50,6 +50,30 @@ TEST_F(KernelPriceTest, AttentionIsOfThePlansKernel) {
     EXPECT_NEAR(older.seconds() / newest, 1 / older.attention_rate, 1e-12);
 }
 
+/// GPT-2's 50,257 words: torch.compile copies the operands that have so many rows or columns, and pays for both.
+TEST_F(KernelPriceTest, CompiledProductsOfOddSizesArePadded) {
+    profile_ = "a100";
+    const char* const gpu = "A100-SXM4-80GB";
+    const Gemm odd{Dtype::bf16, 1, 8192, 768, 50257, GemmPass::data_gradient};
+    const double eager = price(odd, gpu).seconds();
+    plan_.training.software = hardware::Software::pytorch;
+    plan_.training.kernel_fusion = strategies::KernelFusion::full;
+    Gemm aligned = odd;
+    aligned.k = 50264;
+    const KernelPrice padded = price(odd, gpu);
+    const double whole = price(aligned, gpu).seconds();
+    const auto copy = [&](std::uint64_t rows, std::uint64_t cols) {
+        return price(Pointwise{PointwiseKind::scale, Dtype::bf16, rows, cols}, gpu).seconds();
+    };
+    EXPECT_NEAR(padded.copies, copy(8192, 50257) + copy(50257, 768), 1e-9);
+    EXPECT_NEAR(padded.seconds(), whole + padded.copies, 1e-9);
+    EXPECT_LT(padded.seconds(), eager);
+    EXPECT_NE(padded.explain().find("operands copied to aligned rows"), std::string::npos);
+    EXPECT_EQ(price(aligned, gpu).copies, 0);
+    const Gemm thin{Dtype::bf16, 1, 8192, 8, 50257, GemmPass::data_gradient};
+    EXPECT_EQ(price(thin, gpu).copies, 0) << "copies take longer than the product";
+}
+
 /// A layer of GPT-3 175B's width.
 strategies::Plan wide(std::uint32_t batch) {
     strategies::Plan plan = small_scenario(R"({"model": {"hidden_size": 12288, "num_attention_heads": 96,

@@ -155,6 +155,9 @@ TEST(CheckpointPolicy, KeepsScatteredSums) {
 
 TEST(CheckpointPolicy, IsRefusedWhereItWouldSayNothing) {
     const std::string key = "/strategy/checkpoint_policy";
+    Plan latent = llama(CheckpointPolicy::every_second_mm);
+    latent.model = latent_llama();
+    EXPECT_EQ(refused_at(latent), key);
     EXPECT_EQ(refused_at(llama(CheckpointPolicy::every_second_mm)), "accepted");
     EXPECT_EQ(refused_at(llama(CheckpointPolicy::every_second_mm, Recompute::none)), key);
     EXPECT_EQ(refused_at(llama(CheckpointPolicy::every_second_mm, Recompute::selective)), key);

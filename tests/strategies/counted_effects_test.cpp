@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "strategies/build.hpp"
+#include "strategies/memory.hpp"
 #include "strategies/step_program.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
@@ -40,6 +41,20 @@ TEST(CountedEffects, AsynchronousTensorCollectivesMoveTheSameElsewhere) {
     EXPECT_EQ(a.calls, b.calls);
     EXPECT_GT(b.aside, a.aside);
     EXPECT_DOUBLE_EQ(kernel_flops(build(waited)), kernel_flops(build(beside)));
+}
+
+/// Autograd keeps what a column-parallel layer gathered; Megatron-LM gathers the inputs of a block's two again.
+TEST(CountedEffects, KeptInputsAreNotGatheredAgain) {
+    Plan again = tiny_plan(4), kept = tiny_plan(4);
+    again.strategy.sequence_parallel = kept.strategy.sequence_parallel = true;
+    kept.strategy.recompute_allgather = false;
+    const Moved a = moved(again, 0), b = moved(kept, 0);
+    const std::uint64_t calls = 2ULL * again.model.layers * again.micro_batches() + again.micro_batches();
+    EXPECT_EQ(a.calls - b.calls, calls) << "two a block, and the logits'";
+    EXPECT_EQ(a.bytes - b.bytes, calls * again.rank_tokens() * again.model.hidden * 2);
+    EXPECT_DOUBLE_EQ(kernel_flops(build(again)), kernel_flops(build(kept)));
+    EXPECT_GT(memory(build(kept), 0).peak, memory(build(again), 0).peak);
+    EXPECT_EQ(verify(build(kept)), std::vector<std::string>{});
 }
 
 /// Megatron-Core: messages are posted ahead, and the host waits for none.

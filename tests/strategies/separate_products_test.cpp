@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
 #include "strategies/partition/tensor.hpp"
@@ -137,10 +138,74 @@ TEST(SeparateProducts, UnderAutocastEachCastsItsInput) {
     }
     const std::uint64_t tokens = llama(true).rank_tokens();
     EXPECT_EQ(apart.saved_bytes() - one.saved_bytes(), tokens * 64 * 2 * (2 + 1)) << "of qkv two, of up one";
+    std::size_t sums = 0;
     for (const Work& work : piece(apart, "qkv").backward) {
         if (work.name != sum_name) continue;
+        ++sums;
         EXPECT_EQ(std::get<Pointwise>(std::get<kernels::Kernel>(work.what)).dtype, kernels::Dtype::fp32);
     }
+    EXPECT_EQ(sums, 2U);
+}
+
+/// Adapters stand beside the product that they adapt: its own are split, theirs are what they are.
+TEST(SeparateProducts, LeaveAdaptersAsTheyAre) {
+    Plan plan = llama(false);
+    plan.training.lora_rank = 8;
+    for (const bool canonical : {false, true}) {
+        plan.training.canonical_lora = canonical;
+        const Piece qkv = piece(block(plan), "qkv");
+        using V = std::vector<std::uint32_t>;
+        const V adapters = canonical ? V{64, 32, 32, 8, 64, 8, 32, 8, 32} : V{64, 32, 32, 8, 128};
+        EXPECT_EQ(outputs(qkv.forward, GemmPass::forward), adapters);
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    }
+    plan.training.base_weights = BaseWeights::nf4;
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+}
+
+/// torchao's Linears cast their input each for itself; torch.compile casts it once.
+TEST(SeparateProducts, InFp8EachCastsItsInput) {
+    const auto casts = [](bool fused, KernelFusion fusion) {
+        Plan plan = llama(fused, fusion);
+        plan.training.precision.compute = kernels::Dtype::fp8;
+        plan.training.fp8_recipe = Fp8Recipe::tensorwise;
+        return std::ranges::count(piece(block(plan), "qkv").forward, "quantise", &Work::name);
+    };
+    EXPECT_EQ(casts(true, KernelFusion::operators), 1);
+    EXPECT_EQ(casts(false, KernelFusion::operators), 3);
+    EXPECT_EQ(casts(false, KernelFusion::full), 1);
+}
+
+/// Keys and values of an encoder's output are two products, and T5 has no biases.
+TEST(SeparateProducts, OfCrossAttentionAreTwo) {
+    Plan plan = tiny_plan();
+    plan.model = models::find("t5-base");
+    plan.training.seq = plan.training.decoder_seq = 32;
+    plan.training.fused_attention = false;
+    plan.training.fused_qkv = false;
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    const StepProgram apart = unrolled(build(plan));
+    plan.training.fused_qkv = true;
+    const StepProgram one = unrolled(build(plan));
+    EXPECT_DOUBLE_EQ(kernel_flops(apart), kernel_flops(one));
+    EXPECT_GT(apart.programs[0].ops.size(), one.programs[0].ops.size());
+}
+
+/// One layer's outputs are split, and their gradients joined again; what several layers left is not.
+TEST(SeparateProducts, HaveNoGradientsToJoin) {
+    const auto joined = [](bool fused, bool shared) {
+        Plan plan = llama(fused, KernelFusion::full);
+        plan.training.fused_attention = false;
+        plan.training.enable_gqa = shared;
+        std::uint64_t columns = 0;
+        for (const Work& work : piece(block(plan), "attention core").backward)
+            if (work.name == "join gradients")
+                columns += std::get<Pointwise>(std::get<kernels::Kernel>(work.what)).cols;
+        return columns;
+    };
+    EXPECT_EQ(joined(true, true), 128U);
+    EXPECT_EQ(joined(true, false), 128U) << "copies' gradients are summed before";
+    EXPECT_EQ(joined(false, false), 0U);
 }
 
 /// BERT's have biases, whose gradients are sums of their own.

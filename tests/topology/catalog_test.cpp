@@ -25,7 +25,7 @@ TEST(Catalog, RefusesBadInputWithPlaceAndRemedy) {
         {{.preset = "dgx-a100", .gpu = "A1000"}, "/cluster/gpu", "A100"},
         {{.preset = "dgx-a100", .gpu = "H100"}, "/cluster/gpu", "A100-SXM4-40GB"},
         {{.preset = "dgx-a100", .gpu_power_limit = 500}, "/cluster/gpu_power_limit", "at most 400"},
-        {{.preset = "dgx-h100", .gpu_power_limit = 70}, "/cluster/gpu_power_limit", "raise it"},
+        {{.preset = "dgx-h100", .gpu_power_limit = 70}, "/cluster/gpu_power_limit", "give more than 73.65"},
         {{.preset = "ethernet", .gpu = "H100", .gpu_power_limit = 500, .more_nodes = {"4 x P100"}},
          "/cluster/gpu_power_limit",
          "leave one"},
