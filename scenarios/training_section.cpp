@@ -62,7 +62,8 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("fused_optimizer")) training.fused_optimizer = strategies::updates_many_at_once(training.optimizer);
     if (!reader.has("software")) training.software = usual_software(training.precision.compute);
     const bool pytorch = training.software == hardware::Software::pytorch;
-    if (!reader.has("attention_kernel")) training.attention_kernel = usual_attention(reader.choice("software", ""));
+    const std::string said = reader.choice("software", "");
+    if (!reader.has("attention_kernel")) training.attention_kernel = usual_attention(said);
     if (!reader.has("foreach_optimizer"))
         training.foreach_optimizer =
             pytorch && !training.fused_optimizer && strategies::has_foreach(training.optimizer);
@@ -75,6 +76,8 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("fuse_attention_ffn")) training.fused_gate = !(pytorch && model.gated);
     if (!reader.has("canonical_lora"))
         training.canonical_lora = training.lora_rank > 0 && !(training.fused_qkv && training.fused_gate);
+    if (!reader.has("autocast_adapter_dtype"))
+        training.wide_adapters = training.lora_rank > 0 && (said == "pytorch" || said == "deepspeed");
     if (!reader.has("moe_permute_fusion")) training.permute_fusion = usual_permute_fusion(training.software);
     return training;
 }

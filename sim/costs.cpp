@@ -205,6 +205,7 @@ double Costs::dispatch(const Op& op) const {
     if (op.label.phase == strategies::Phase::optimizer && is_product(op))
         return plain_dispatch_[way] / hardware::plain_kernels_per_dispatch;
     if (op.label.phase == strategies::Phase::optimizer) return plain_dispatch_[way];
+    if (op.label.single) return plain_dispatch_[way] / hardware::plain_kernels_per_dispatch;
     if (op.label.plain) return op.label.routed ? plain_dispatch_[way] : router_dispatch_[way];
     if (op.label.looped)
         return std::min(dispatch_[way], std::holds_alternative<Compute>(op.what) ? looped_product_ : looped_message_);

@@ -50,6 +50,7 @@ void BlockWriter::work(const Work& work, Phase phase, bool beside, std::uint8_t 
     Label label = intern_.label(work.name, phase);
     label.routed = work.routed;
     label.plain = work.plain;
+    label.single = work.single;
     label.looped = work.looped;
     ops_.push_back(
         {beside ? Lane::tensor : Lane::compute, label, what, std::move(reads), std::move(writes), work.detail});

@@ -48,8 +48,8 @@ bool alike(const Program& program, const Op& one, const Op& other) {
     return one.lane == other.lane && one.what == other.what && one.label.name == other.label.name &&
            one.label.layer == other.label.layer && one.label.phase == other.label.phase &&
            one.label.routed == other.label.routed && one.label.plain == other.label.plain &&
-           one.label.looped == other.label.looped && same_state(program, one, other) &&
-           same_buffers(program, program.reads(one), program.reads(other)) &&
+           one.label.single == other.label.single && one.label.looped == other.label.looped &&
+           same_state(program, one, other) && same_buffers(program, program.reads(one), program.reads(other)) &&
            same_buffers(program, program.writes(one), program.writes(other));
 }
 

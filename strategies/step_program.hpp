@@ -181,6 +181,7 @@ struct Label {
     Phase phase = Phase::forward;
     bool routed = false;  ///< its work grows with the tokens that routers send to this rank's experts
     bool plain = false;   ///< an operator of the framework itself, beside the modules of an engine that layers are of
+    bool single = false;  ///< one operator of PyTorch, where a layer's other kernels stand for several
     bool looped = false;  ///< handed out by a loop of an engine in C++, whose first product stands for the operator
 };
 

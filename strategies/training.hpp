@@ -197,6 +197,9 @@ struct Training {
     /// Queries, keys and values, and the two halves of a gated MLP's first layer, have adapters of their own, as
     /// Hugging Face's models have them apart (NeMo's CanonicalLoRA); false: one of what is one product.
     bool canonical_lora = false;
+    double lora_dropout = 0;  ///< of an adapter's input
+    /// PEFT's autocast_adapter_dtype: adapters are fp32 beside a model in 16 bits, and inputs are cast to and fro.
+    bool wide_adapters = false;
     /// The embedding and so many of the first layers are not trained: no backward reaches them.
     std::uint32_t frozen_layers = 0;
 

@@ -302,6 +302,14 @@ constexpr std::array of_training{
         .help = "Queries, keys and values, and a gated MLP's gate and up, have adapters of their own; false: one of "
                 "each product.",
         .origin = "NeMo's CanonicalLoRA, Hugging Face's PEFT"}),
+    field<&Training::lora_dropout>({.name = "lora_dropout", .min = 0, .max = 0.99,
+        .help = "Of each adapter's input, of which each then keeps a copy and a mask.",
+        .origin = "Hugging Face PEFT"}),
+    field<&Training::wide_adapters>({.name = "autocast_adapter_dtype",
+        .help = "Adapters are in fp32 beside a model in 16 bits: their inputs are cast there and, for products, back, a "
+                "kernel each unless kernel_fusion is full.",
+        .when_absent = "false; true where software is pytorch or deepspeed",
+        .origin = "Hugging Face PEFT (tuners/lora/layer.py)"}),
     field<&Training::frozen_layers>({.name = "frozen_layers", .min = 0, .max = max_layers_in_bf16,
         .help = "The embedding and so many of the first layers are not trained, and have no backward.",
         .origin = "Howard and Ruder 2018, arXiv:1801.06146; PyTorch (requires_grad_(False))"}),

@@ -185,6 +185,8 @@ constexpr std::array table{
     FieldRule{"training", "num_apply_group", never},
     FieldRule{"training", "lora_rank", "stated, else NeMo's default where the task is LoRA (map_training.cpp)"},
     FieldRule{"training", "lora_target_modules", "stated, else NeMo's and Megatron-Bridge's: qkv"},
+    FieldRule{"training", "lora_dropout", never},
+    FieldRule{"training", "autocast_adapter_dtype", never},
     FieldRule{"training", "canonical_lora", "stated, else false: of linear_qkv as one"},
     FieldRule{"training", "clip_grad", "0 where a table says so, else the default"},
     FieldRule{"training", "optimizer", "of its scripts (map_optimizer.cpp)"},

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "strategies/partition/adapter_works.hpp"
 #include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/schedule/schedule.hpp"
@@ -17,10 +18,6 @@ namespace orrery::strategies {
 namespace {
 
 using kernels::Gemm;
-using kernels::GemmPass;
-using kernels::Pointwise;
-using kernels::PointwiseKind;
-using Works = std::vector<Work>;
 
 bool has_adapter(std::string_view piece, LoraTargets targets) {
     if (piece == "qkv") return true;
@@ -89,40 +86,17 @@ bool needs_results(const Plan& plan) {
            !exchanges_heads(plan);
 }
 
-/// Works of adapters in the format of activations, beside fp8 products too.
-struct AdapterWorks {
-    Works forward, backward;
-
-    /// An adapter of this rank behind a product of so many rows, of all that it takes to so many of its columns.
-    void add(kernels::Dtype dtype, const Gemm& base, std::uint32_t columns, std::uint32_t rank) {
-        const auto gemm = [&](const char* name, std::uint32_t m, std::uint32_t n, std::uint32_t k, GemmPass pass) {
-            return Work{
-                .name = name, .what = Gemm{dtype, 1, m, n, k, pass}, .of_weights = pass == GemmPass::weight_gradient};
-        };
-        const auto sum = [&](const char* name, std::uint32_t width) {
-            return Work{name, Pointwise{PointwiseKind::add, dtype, base.m, width}};
-        };
-        forward.push_back(gemm("adapter in", base.m, rank, base.k, GemmPass::forward));
-        forward.push_back(gemm("adapter out", base.m, columns, rank, GemmPass::forward));
-        forward.push_back(sum("add adapter", columns));
-        backward.push_back(gemm("adapter out wgrad", rank, columns, base.m, GemmPass::weight_gradient));
-        backward.push_back(gemm("adapter out dgrad", base.m, rank, columns, GemmPass::data_gradient));
-        backward.push_back(gemm("adapter in wgrad", base.k, rank, base.m, GemmPass::weight_gradient));
-        backward.push_back(gemm("adapter in dgrad", base.m, base.k, rank, GemmPass::data_gradient));
-        backward.push_back(sum("add adapter gradient", base.k));
-    }
-};
-
 void add_adapters(Piece& piece, const Plan& plan, std::uint64_t input_bytes) {
     const kernels::Dtype dtype = activation_dtype(plan);
     const std::uint64_t rank = plan.training.lora_rank;
     const auto forward = product_in(piece.forward, false);
     const Gemm base = std::get<Gemm>(std::get<kernels::Kernel>(forward->what));
     const std::vector<std::uint32_t> parts = adapted(piece, plan, base.n);
-    AdapterWorks works;
-    for (const std::uint32_t columns : parts) works.add(dtype, base, columns, plan.training.lora_rank);
-    piece.forward.insert(forward + 1, works.forward.begin(), works.forward.end());
-    piece.backward.insert(product_in(piece.backward, true) + 1, works.backward.begin(), works.backward.end());
+    AdapterWorks works(plan);
+    for (const std::uint32_t columns : parts) works.add(base, columns, plan.training.lora_rank);
+    piece.forward.insert(forward + 1, works.forward().begin(), works.forward().end());
+    piece.backward.insert(product_in(piece.backward, true) + 1, works.backward().begin(), works.backward().end());
+    if (works.keep_inputs()) input_bytes = parts.size() * works.input_bytes(std::uint64_t{base.m} * base.k);
     const std::uint64_t outputs = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
     const std::uint64_t inputs = std::uint64_t{base.k} * parts.size();
     const std::uint64_t inner = std::uint64_t{base.m} * rank * parts.size() * kernels::size_of(dtype);

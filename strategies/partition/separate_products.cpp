@@ -69,10 +69,12 @@ Whole whole_of(Piece& piece) {
 
 }  // namespace
 
+bool heads_apart(const Plan& plan) { return !plan.training.fused_qkv && plan.model.kv_lora_rank == 0; }
+
 std::vector<std::uint64_t> separate_outputs(const models::Linear& op, const LayerStream& stream) {
     using models::Dim;
     const Plan& plan = stream.plan;
-    const bool heads = op.out == Dim::qkv && plan.model.kv_lora_rank == 0 && !plan.training.fused_qkv;
+    const bool heads = op.out == Dim::qkv && heads_apart(plan);
     const bool gate = op.out == Dim::ffn && plan.model.gated && !plan.training.fused_gate;
     std::vector<std::uint64_t> outputs{op.out == Dim::vocab ? plan.padded_vocab() : op.out_features};
     if (heads || gate) outputs = output_parts(op, plan);

@@ -39,6 +39,7 @@ struct Work {
     std::uint8_t needs = 0;   ///< flags that must have been raised
     bool routed = false;      ///< grows with the tokens that routers send to this rank's experts
     bool plain = false;       ///< as in Label
+    bool single = false;      ///< as in Label
     bool looped = false;      ///< as in Label
     bool of_weights = false;  ///< of a backward: forms gradients of weights, which no other piece waits for
     Detail detail{};          ///< what it takes, among the tensors of its layer

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strategies/partition/attention.hpp"
+#include "strategies/partition/separate_products.hpp"
 
 namespace orrery::strategies {
 
@@ -189,7 +190,7 @@ void UnfusedAttention::backward() {
     add(list, "attention scores dgrad keys", of_keys(s_.head_dim),
         detail({d_scores, q, formed_[1]},
                product(of_keys(s_.head_dim, GemmPass::weight_gradient), 0, query_stride(), 1)));
-    if (!apart_ && stream_.plan.training.fused_qkv) join_gradients();
+    if (!apart_ && !heads_apart(stream_.plan)) join_gradients();
 }
 
 /// One layer made queries, keys and values (torch.split): their gradients are joined to one tensor's, those of heads

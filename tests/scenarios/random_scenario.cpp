@@ -123,10 +123,12 @@ void draw_norm(Dice& dice, const json& model, json& training) {
     if (model.value("normalization", usual) == "rmsnorm" && dice.between(0, 3) == 0) training["fused_rms_norm"] = false;
 }
 
-/// Products apart and copies of keys and values, each in one scenario of four.
-void draw_products(Dice& dice, json& training) {
+/// Products apart and copies of keys and values, each in one scenario of four, by draws of their own.
+void draw_products(std::mt19937_64 own, json& training) {
+    Dice dice(own);
     for (const char* key : {"fuse_attention_qkv", "fuse_attention_ffn", "enable_gqa"})
         if (dice.between(0, 3) == 0) training[key] = false;
+    if (training.contains("lora_rank")) training["autocast_adapter_dtype"] = dice.coin();
 }
 
 /// Layers of a chunk that are offloaded, in one scenario of three.
@@ -418,7 +420,6 @@ json random_scenario(std::mt19937_64& random) {
     scenario["strategy"] = draw_strategy(dice, shape);
     scenario["training"] = draw_training(dice, shape, scenario["cluster"]["preset"].get<std::string>());
     draw_norm(dice, scenario["model"], scenario["training"]);
-    draw_products(dice, scenario["training"]);
     scenario["seed"] = dice.between(0, 1000);
     if (dice.coin()) scenario["outputs"]["token_budget"] = std::to_string(dice.between(1, 900)) + "B";
     // Drawn last, so that the rest of a seed's scenario is what it was.
@@ -442,6 +443,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_replica_counts(dice, scenario);
     draw_tensor_grid(dice, shape, scenario);
     draw_eager(dice, scenario);
+    draw_products(std::mt19937_64(scenario["seed"].get<std::uint64_t>()), scenario["training"]);
     return scenario;
 }
 

@@ -164,6 +164,7 @@ TEST(Scenario, AdaptersAreOfEachProductWhereProductsAreApart) {
     EXPECT_FALSE(read(document).plan.training.canonical_lora);
     document["training"]["software"] = "pytorch";
     EXPECT_TRUE(read(document).plan.training.canonical_lora);
+    EXPECT_TRUE(read(document).plan.training.wide_adapters) << "autocast_adapter_dtype";
     document["model"] = {{"name", "gpt3-1.3b"}};
     EXPECT_FALSE(read(document).plan.training.canonical_lora);
 }

@@ -1,6 +1,10 @@
 // Fine-tuning of low-rank adapters: what is computed, kept and reduced when the rest is frozen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
 #include "base/error.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
@@ -52,6 +56,64 @@ TEST(Adapters, FrozenWeightsHaveNoGradients) {
                      products(whole.pieces, &Piece::forward) + 2 * tokens * inner);
     EXPECT_DOUBLE_EQ(products(adapted.pieces, &Piece::backward),
                      products(whole.pieces, &Piece::backward) / 2 + 4 * tokens * inner);
+}
+
+Plan of_peft() {
+    Plan plan = plan_of(4);
+    plan.training.precision = {.compute = kernels::Dtype::bf16, .grad_reduce = kernels::Dtype::fp32};
+    plan.training.software = hardware::Software::pytorch;
+    plan.training.kernel_fusion = KernelFusion::operators;
+    return plan;
+}
+
+/// Bytes that passes of these names read and write.
+double moved(const ShardedLayer& layer, std::initializer_list<std::string_view> names) {
+    double sum = 0;
+    for (const Piece& piece : layer.pieces)
+        for (const auto* list : {&piece.forward, &piece.backward})
+            for (const Work& work : *list)
+                if (std::ranges::find(names, work.name) != names.end()) {
+                    EXPECT_TRUE(work.single) << work.name;
+                    sum += kernels::bytes(std::get<kernels::Kernel>(work.what));
+                }
+    return sum;
+}
+
+/// 2 bytes read and 4 written, and back, of each product's input; forward and backward of that of all four. What an
+/// adapter left is scaled, and so is its gradient: 4 bytes each.
+TEST(Adapters, OfPeftCastTheirInputsAndScaleTheirResults) {
+    Plan plan = of_peft();
+    const ShardedLayer narrow = block(plan);
+    plan.training.wide_adapters = true;
+    const ShardedLayer wide = block(plan);
+    const models::ModelSpec spec = plan.model;
+    const double tokens = static_cast<double>(plan.rank_tokens());
+    const double inputs = 3.0 * spec.hidden + spec.ffn;  // qkv, projection, up; down
+    const auto heads = static_cast<double>((spec.heads + 2 * spec.kv_heads) * spec.head_dim);
+    const double outputs = heads + 2.0 * spec.hidden + 2.0 * spec.ffn;
+    EXPECT_EQ(moved(narrow, {"adapter input to fp32"}), 0);
+    EXPECT_EQ(moved(wide, {"adapter input to fp32", "adapter input to 16 bits"}), tokens * inputs * 12);
+    EXPECT_EQ(moved(wide, {"adapter input gradient to fp32", "adapter input gradient to 16 bits"}),
+              tokens * inputs * 12);
+    EXPECT_EQ(moved(wide, {"scale adapter", "scale adapter backward"}), tokens * outputs * 8);
+    plan.training.kernel_fusion = KernelFusion::full;
+    EXPECT_EQ(moved(block(plan), {"adapter input to fp32", "scale adapter"}), 0) << "torch.compile joins them";
+    EXPECT_EQ(verify(build(of_peft())), std::vector<std::string>{});
+}
+
+/// Of queries, keys and values, gate and up one input each, with a mask where some of it is dropped.
+TEST(Adapters, OfPeftKeepAnInputEach) {
+    Plan plan = of_peft();
+    plan.training.canonical_lora = true;
+    const std::uint64_t shared = block(plan).saved_bytes();
+    plan.training.wide_adapters = true;
+    const std::uint64_t own = block(plan).saved_bytes();
+    plan.training.lora_dropout = 0.05;
+    const std::uint64_t dropped = block(plan).saved_bytes();
+    const std::uint64_t tokens = plan.rank_tokens(), hidden = plan.model.hidden, ffn = plan.model.ffn;
+    EXPECT_EQ(own - shared, tokens * hidden * 2 * (2 + 1)) << "two more of qkv's, one of up's";
+    EXPECT_EQ(dropped - own, tokens * (hidden * (3 + 1 + 2) + ffn)) << "masks";
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
 }
 
 /// Whatever ranks hold of them.
