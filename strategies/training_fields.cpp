@@ -306,8 +306,8 @@ constexpr std::array of_training{
         .help = "Of each adapter's input, of which each then keeps a copy and a mask.",
         .origin = "Hugging Face PEFT"}),
     field<&Training::wide_adapters>({.name = "autocast_adapter_dtype",
-        .help = "Adapters are in fp32 beside a model in 16 bits: their inputs are cast there and, for products, back, a "
-                "kernel each unless kernel_fusion is full.",
+        .help = "Adapters are in fp32 beside a model in 16 bits: their inputs are cast there and, for products, back, "
+                "a kernel each unless kernel_fusion is full.",
         .when_absent = "false; true where software is pytorch or deepspeed",
         .origin = "Hugging Face PEFT (tuners/lora/layer.py)"}),
     field<&Training::frozen_layers>({.name = "frozen_layers", .min = 0, .max = max_layers_in_bf16,
