@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "models/operators.hpp"
 #include "scenarios/gpu_offers.hpp"
 
 namespace orrery::scenarios {
@@ -18,6 +21,19 @@ void fill_tensor_ranks(const Reader& section, strategies::Plan& plan) {
     if (plan.training.software != hardware::Software::pytorch) return;
     if (!section.has("tp_recompute_allgather")) strategy.recompute_allgather = false;
     if (!section.has("async_tensor_allreduce")) strategy.async_tensor_allreduce = strategy.tensor_comm_overlap;
+}
+
+/// DeepSpeed asks for so many elements of weights before their turn (stage3_prefetch_bucket_size, 5e7 unless a file
+/// says otherwise; Hugging Face's "auto" is 0.9 of the hidden size squared): a part of a large model's layer.
+void fill_prefetch(const Reader& section, strategies::Plan& plan) {
+    constexpr std::uint64_t usual_bucket = 50'000'000;
+    strategies::FullSharding& sharding = plan.strategy.full_sharding;
+    if (section.has("fsdp_prefetch") || sharding.implementation != strategies::FsdpImplementation::deepspeed) return;
+    const models::Model model = models::build(plan.model);
+    const bool larger = std::ranges::any_of(model.layers, [](const models::Layer& layer) {
+        return layer.part == models::Part::body && models::parameters(layer) > usual_bucket;
+    });
+    if (larger) sharding.prefetch = 0;
 }
 
 [[noreturn]] void needs_fused(const Reader& section, const char* key, std::uint32_t value, const std::string& gpu) {
@@ -44,6 +60,7 @@ void fill_attention(const Reader& strategy, const Reader& training, const topolo
 void fill_across_sections(const Reader& strategy, const Reader& training, const topology::Cluster& cluster,
                           strategies::Plan& plan) {
     fill_tensor_ranks(strategy, plan);
+    fill_prefetch(strategy, plan);
     fill_attention(strategy, training, cluster, plan);
 }
 

@@ -188,6 +188,7 @@ constexpr std::array of_strategy{
     field<&Strategy::full_sharding, &FullSharding::prefetch>({.name = "fsdp_prefetch", .min = 0, .max = max_layers,
         .help = "zero3: units whose weights are asked for before their turn; 0: each as its turn comes, behind the "
                 "gradients that are on their way.",
+        .when_absent = "1; 0 where fsdp_implementation is deepspeed and a layer has over 50 million parameters",
         .origin = "arXiv:2304.11277, section 3.3.2 and 3.3.3; PyTorch (backward_prefetch, "
                   "set_modules_to_forward_prefetch)"}),
     field<&Strategy::full_sharding, &FullSharding::limit_all_gathers>({.name = "fsdp_limit_all_gathers",

@@ -156,6 +156,20 @@ TEST(Scenario, TensorRanksOfPyTorchKeepWhatTheyGather) {
     EXPECT_TRUE(of().async_tensor_allreduce);
 }
 
+/// 5e7 elements: more than a layer of GPT-2 has, a quarter of one of Llama 2 7B.
+TEST(Scenario, DeepSpeedAsksForPartsOfLargeLayers) {
+    json document = minimal();
+    document["strategy"].update({{"sharding", "zero3"}, {"fsdp_implementation", "deepspeed"}});
+    const auto prefetch = [&](const char* model) {
+        document["model"] = {{"name", model}};
+        return read(document).plan.strategy.full_sharding.prefetch;
+    };
+    EXPECT_EQ(prefetch("gpt2"), 1U);
+    EXPECT_EQ(prefetch("llama2-7b"), 0U);
+    document["strategy"]["fsdp_prefetch"] = 1;
+    EXPECT_EQ(prefetch("llama2-7b"), 1U);
+}
+
 /// PEFT's adapters stand beside each product, and these are apart.
 TEST(Scenario, AdaptersAreOfEachProductWhereProductsAreApart) {
     json document = minimal();
