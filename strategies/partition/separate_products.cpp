@@ -3,7 +3,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/overloaded.hpp"
 #include "strategies/compiled.hpp"
 #include "strategies/partition/linear_parts.hpp"
 

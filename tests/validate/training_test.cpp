@@ -26,6 +26,17 @@ const json bert = {{"model", {{"name", "bert-large"}}},
                    {"tp", 1},
                    {"gbs", nullptr}};
 
+const json llama = {{"tp", 1},
+                    {"dp", 16},
+                    {"model",
+                     {{"name", "llama-2-7b"},
+                      {"layers", 32},
+                      {"hidden", 4096},
+                      {"heads", 32},
+                      {"ffn", 11008},
+                      {"vocab", 32000},
+                      {"gated", true}}}};
+
 }  // namespace
 
 TEST(MapTraining, Precisions) {
@@ -121,16 +132,6 @@ TEST(MapTraining, RewrittenGraphsKeepResidualsInFp32) {
 }
 
 TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
-    const json llama = {{"tp", 1},
-                        {"dp", 16},
-                        {"model",
-                         {{"name", "llama-2-7b"},
-                          {"layers", 32},
-                          {"hidden", 4096},
-                          {"heads", 32},
-                          {"ffn", 11008},
-                          {"vocab", 32000},
-                          {"gated", true}}}};
     const auto fused = [&](const json& switches) {
         return training(with(llama, {{"switches", switches}})).fused_rms_norm;
     };
@@ -147,17 +148,6 @@ TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
 
 /// Hugging Face's and Google's models keep apart what Megatron-LM joins.
 TEST(MapTraining, ProductsAreApartWhereTheSoftwareKeepsThem) {
-    const json llama = {{"gbs", 8},
-                        {"mbs", 1},
-                        {"precision", "bf16"},
-                        {"model",
-                         {{"name", "llama-2-7b"},
-                          {"layers", 32},
-                          {"hidden", 4096},
-                          {"heads", 32},
-                          {"ffn", 11008},
-                          {"vocab", 32000},
-                          {"gated", true}}}};
     const auto of = [](const json& row, const char* framework) {
         const auto read = training(with(row, {{"switches", {{"framework", framework}}}}));
         return std::array{read.fused_qkv, read.fused_gate, read.enable_gqa};
@@ -166,8 +156,7 @@ TEST(MapTraining, ProductsAreApartWhereTheSoftwareKeepsThem) {
     EXPECT_EQ(of(llama, "Megatron-LM"), (Three{true, true, true}));
     EXPECT_EQ(of(llama, "fms-fsdp (PyTorch)"), (Three{false, false, false}));
     EXPECT_EQ(of(llama, "InternEvo (PyTorch)"), (Three{true, false, true}));
-    const json alone = with(llama, {{"tp", 1}, {"pp", 1}, {"gpus", 8}, {"nodes", 1}});
-    EXPECT_EQ(of(alone, "nanotron (PyTorch)"), (Three{true, true, true}));
+    EXPECT_EQ(of(llama, "nanotron (PyTorch)"), (Three{true, true, true}));
     const json small = with(bert, {{"gbs", 64}, {"mbs", 8}});
     EXPECT_EQ(of(small, "NGC TensorFlow 1.x")[0], false);
     EXPECT_EQ(of(small, "MXNet")[0], true);
