@@ -57,6 +57,13 @@ void without_buckets(json& s) {
     s["strategy"]["overlap_grad_reduce"] = false;
 }
 
+/// Of what is compressed each rank takes a part of eights: a wider model may need no padding.
+void without_buckets_or_padding(json& s) {
+    without_buckets(s);
+    for (const char* key : {"compression", "freeze_step", "powersgd_rank", "compression_ratio", "compression_passes"})
+        s["strategy"].erase(key);
+}
+
 /// Layers that are recomputed leave less to copy.
 void neither_recomputed_nor_offloaded(json& s) {
     without_recomputation(s);
@@ -98,7 +105,7 @@ constexpr std::array table{
     Growth{"a larger batch", with_equal_replicas, larger_batch},
     Growth{"a second micro-batch", one_offloaded_micro_batch, larger_batch},
     Growth{"more layers", without_offloading, more_layers},
-    Growth{"a wider model", without_buckets, wider, true},
+    Growth{"a wider model", without_buckets_or_padding, wider, true},
     Growth{"longer sequences", with_large_kernels, longer},
     Growth{"recomputing", neither_recomputed_nor_offloaded, recomputed},
     Growth{"offloading half", without_offloading, offload_half},
