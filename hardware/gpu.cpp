@@ -15,6 +15,7 @@ constexpr std::uint64_t GiB = std::uint64_t{1} << 30;
 constexpr double G = 1e9, T = 1e12;
 
 using Host = HostProcessor;
+using Aliases = std::array<std::string_view, 3>;
 
 struct Row {
     const char *name, *profile, *datasheet;
@@ -25,7 +26,7 @@ struct Row {
     std::uint32_t multiprocessors;
     int compute_capability;  ///< CUDA C++ programming guide
     Host host;
-    std::array<std::string_view, 3> aliases;
+    Aliases aliases;
     double fp4 = 0;             ///< dense TFLOP/s of NVFP4
     std::uint32_t nvlinks = 0;  ///< 0: as many as boards of its socket have
 };
@@ -61,25 +62,25 @@ constexpr Row h100{"H100-SXM5-80GB",
                    Host::xeon_8480c,
                    {"H100", "H100-80GB"}};
 
-/// The same board under another name, with fewer NVLinks.
-constexpr Row with_nvlinks(Row board, std::uint32_t nvlinks, const char* name, const char* datasheet,
-                           std::array<std::string_view, 3> aliases) {
+constexpr Row renamed(Row board, const char* name, const char* datasheet, Aliases aliases) {
     board.name = name;
     board.datasheet = datasheet;
     board.aliases = aliases;
-    board.nvlinks = nvlinks;
     return board;
+}
+
+/// The same board under another name, with fewer NVLinks.
+constexpr Row with_nvlinks(Row board, std::uint32_t nvlinks, const char* name, const char* datasheet, Aliases aliases) {
+    board.nvlinks = nvlinks;
+    return renamed(board, name, datasheet, aliases);
 }
 
 /// The same board with other memory.
 constexpr Row with_memory(Row board, std::uint64_t gibibytes, double gigabytes_per_second, const char* name,
-                          const char* datasheet, std::array<std::string_view, 3> aliases) {
-    board.name = name;
-    board.datasheet = datasheet;
-    board.aliases = aliases;
+                          const char* datasheet, Aliases aliases) {
     board.gibibytes = gibibytes;
     board.gigabytes_per_second = gigabytes_per_second;
-    return board;
+    return renamed(board, name, datasheet, aliases);
 }
 
 constexpr Row rows[] = {

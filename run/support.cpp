@@ -174,11 +174,10 @@ void require_fusion(const strategies::Plan& plan) {
             "an activation of several kernels cannot be executed yet", "set it to true");
     require(training.enable_gqa || plan.model.kv_heads == plan.model.heads, "/training/enable_gqa",
             "copies of keys and values cannot be executed yet", "set it to true");
-    const bool latent = plan.model.kv_lora_rank > 0;  // whose products are its own
-    require(training.fused_qkv || latent, "/training/fuse_attention_qkv",
+    require(!plan.heads_apart(), "/training/fuse_attention_qkv",
             "queries, keys and values of a product each cannot be executed yet", "set it to true");
-    require(training.fused_gate || !plan.model.gated, "/training/fuse_attention_ffn",
-            "a gate of its own cannot be executed yet", "set it to true");
+    require(!plan.gate_apart(), "/training/fuse_attention_ffn", "a gate of its own cannot be executed yet",
+            "set it to true");
     require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
             "set it to true");
 }

@@ -368,8 +368,6 @@ struct Plan {
     [[nodiscard]] bool uses_drives() const {
         return states_on_drives() || strategy.param_device == OffloadDevice::nvme;
     }
-    /// Whether a rank's gradients are summed over micro-batches in host memory: where neither its weights nor anything
-    /// of its optimizer lies on the device, as DeepSpeed's ZeRO-3 does.
     /// Whether gradients are there from the backward that forms them to the update alone, and not in buffers that last.
     /// What is exchanged in another format is kept as it was summed, and counted as lasting.
     [[nodiscard]] bool gradients_come_and_go() const {
@@ -378,11 +376,17 @@ struct Plan {
         return training.zero_grad_set_to_none && as_summed && micro_batches() == 1 && strategy.pipeline == 1 &&
                !offloads_weights();
     }
+    /// Whether a rank's gradients are summed over micro-batches in host memory: where neither its weights nor anything
+    /// of its optimizer lies on the device, as DeepSpeed's ZeRO-3 does.
     [[nodiscard]] bool sums_on_host() const { return offloads_weights() && offloaded_states() == 1; }
     /// Whether data ranks exchange compressed momentum: a plan is its stage behind the warm-up.
     [[nodiscard]] bool compresses() const {
         return strategy.compression == Compression::onebit_adam && strategy.data * strategy.context > 1;
     }
+    /// Whether queries, keys and values are products of their own; those of latent attention are what they are.
+    [[nodiscard]] bool heads_apart() const { return !training.fused_qkv && model.kv_lora_rank == 0; }
+    /// Whether a gate is a product of its own, beside its MLP's first.
+    [[nodiscard]] bool gate_apart() const { return !training.fused_gate && model.gated; }
     /// As Megatron-LM pads it, to a multiple of model.vocab_multiple x tensor.
     [[nodiscard]] std::uint64_t padded_vocab() const;
 };

@@ -68,13 +68,11 @@ Whole whole_of(Piece& piece) {
 
 }  // namespace
 
-bool heads_apart(const Plan& plan) { return !plan.training.fused_qkv && plan.model.kv_lora_rank == 0; }
-
 std::vector<std::uint64_t> separate_outputs(const models::Linear& op, const LayerStream& stream) {
     using models::Dim;
     const Plan& plan = stream.plan;
-    const bool heads = op.out == Dim::qkv && heads_apart(plan);
-    const bool gate = op.out == Dim::ffn && plan.model.gated && !plan.training.fused_gate;
+    const bool heads = op.out == Dim::qkv && plan.heads_apart();
+    const bool gate = op.out == Dim::ffn && plan.gate_apart();
     std::vector<std::uint64_t> outputs{op.out == Dim::vocab ? plan.padded_vocab() : op.out_features};
     if (heads || gate) outputs = output_parts(op, plan);
     for (std::uint64_t& part : outputs) part /= split_by_tensor(op.out) ? stream.tensor : 1;

@@ -10,9 +10,6 @@
 
 namespace orrery::strategies {
 
-/// Whether queries, keys and values are products of their own; those of latent attention are what they are.
-bool heads_apart(const Plan& plan);
-
 /// Outputs, on this rank, of each product of a linear layer; one where it is one product.
 std::vector<std::uint64_t> separate_outputs(const models::Linear& op, const LayerStream& stream);
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "strategies/partition/attention.hpp"
-#include "strategies/partition/separate_products.hpp"
 
 namespace orrery::strategies {
 
@@ -190,7 +189,7 @@ void UnfusedAttention::backward() {
     add(list, "attention scores dgrad keys", of_keys(s_.head_dim),
         detail({d_scores, q, formed_[1]},
                product(of_keys(s_.head_dim, GemmPass::weight_gradient), 0, query_stride(), 1)));
-    if (!apart_ && !heads_apart(stream_.plan)) join_gradients();
+    if (!apart_ && !stream_.plan.heads_apart()) join_gradients();
 }
 
 /// One layer made queries, keys and values (torch.split): their gradients are joined to one tensor's, those of heads
