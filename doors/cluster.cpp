@@ -8,28 +8,11 @@
 
 #include "hardware/gpu.hpp"
 #include "topology/catalog.hpp"
+#include "topology/usual_nodes.hpp"
 
 namespace orrery::doors {
 
 namespace {
-
-/// The vendor's usual nodes of a GPU, where the user names it and no cluster.
-struct Usual {
-    std::string_view gpu, preset;
-};
-constexpr std::array<Usual, 13> usual{{{"A100-SXM4-80GB", "dgx-a100"},
-                                       {"A100-SXM4-40GB", "dgx-a100"},
-                                       {"A800-SXM4-80GB", "dgx-a100"},
-                                       {"H100-SXM5-80GB", "dgx-h100"},
-                                       {"H800-SXM5-80GB", "dgx-h100"},
-                                       {"H200-SXM-141GB", "hgx-h200"},
-                                       {"B200", "hgx-b200"},
-                                       {"GB200", "gb200-nvl72"},
-                                       {"GB300", "gb300-nvl72"},
-                                       {"V100-SXM2-16GB", "dgx-1v"},
-                                       {"V100-SXM2-32GB", "dgx-1v"},
-                                       {"V100-SXM3-32GB", "dgx-2"},
-                                       {"L40S", "pcie-l40s"}}};
 
 const Origin& machines_or_file(const Draft& draft, const Origin& file) {
     return draft.machines.origin.place.file.empty() ? file : draft.machines.origin;
@@ -44,11 +27,9 @@ bool put_preset(Draft& draft, const Request& request) {
         if (!request.gpu.empty()) draft.set("/cluster/gpu", request.gpu, {{"", "--gpu"}, ""});
         return true;
     }
-    const hardware::Gpu* const gpu = request.gpu.empty() ? nullptr : hardware::find(request.gpu);
-    const auto* const row = gpu == nullptr ? usual.end() : std::ranges::find(usual, gpu->name, &Usual::gpu);
-    if (row != usual.end()) {
-        draft.set("/cluster/preset", std::string(row->preset), {{"", "--gpu"}, ""});
-        draft.set("/cluster/gpu", gpu->name, {{"", "--gpu"}, ""});
+    if (const std::string_view preset = topology::usual_nodes(request.gpu); !preset.empty()) {
+        draft.set("/cluster/preset", std::string(preset), {{"", "--gpu"}, ""});
+        draft.set("/cluster/gpu", hardware::find(request.gpu)->name, {{"", "--gpu"}, ""});
         return true;
     }
     draft.findings.refuse(

@@ -53,6 +53,16 @@ constexpr TablesOfBlackwell of_gb200{{{688, 904, 1238, 1256, 1279}, {596, 783, 1
 constexpr TablesOfBlackwell of_gb300{{{832, 1121, 1407, 1633, 1674}, {720, 971, 1218, 1414, 1449}},
                                      {{872, 1191, 1504, 1595, 1617}, {785, 1073, 1354, 1436, 1456}}};
 
+/// FlashAttention-2's instructions are Ampere's: TFLOP/s of PyTorch's on B200 and GB300, one sequence, 128 heads over
+/// 8, and what the tables say of that.
+constexpr std::string_view flash_2_there =
+    "FlashAttention-2 of PyTorch on B200 and GB300 (cudnn-frontend, benchmark/sdpa_benchmark_training/artifacts) over "
+    "the profiles' tables";
+constexpr AttentionPasses flash_2_on_b200{{242, 325, 373, 394, 404}, {186, 256, 299, 320, 331}};
+constexpr AttentionPasses flash_2_on_gb300{{271, 366, 411, 431, 440}, {230, 292, 330, 351, 362}};
+constexpr AttentionPasses table_of_b200{{792, 1010, 1195, 1195, 1196}, {686, 875, 1035, 1035, 1036}};
+constexpr AttentionPasses table_of_gb300{{999, 1331, 1587, 1656, 1660}, {865, 1153, 1374, 1434, 1438}};
+
 double over(const AttentionByLength& rate, const AttentionByLength& table, double seq) {
     AttentionByLength share{};
     for (std::size_t i = 0; i < share.size(); ++i) share[i] = rate[i] / table[i];
@@ -67,6 +77,13 @@ AttentionRates cudnn_on_blackwell(int compute_capability, bool wide, double seq)
     return {over(now.forward, table.forward, seq), over(now.backward, table.backward, seq), since_9_17};
 }
 
+AttentionRates flash_2_on_blackwell(int compute_capability, double seq) {
+    const bool ultra = compute_capability >= blackwell_ultra;
+    const AttentionPasses& table = ultra ? table_of_gb300 : table_of_b200;
+    const AttentionPasses& there = ultra ? flash_2_on_gb300 : flash_2_on_b200;
+    return {over(there.forward, table.forward, seq), over(there.backward, table.backward, seq), flash_2_there};
+}
+
 AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) {
     return {rates.forward * share.forward, rates.backward * share.backward, share.origin};
 }
@@ -76,8 +93,10 @@ AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, c
     const bool measured_since_9_17 = shape.head_dim >= usual_heads && shape.window == 0;
     if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell && measured_since_9_17)
         return cudnn_on_blackwell(compute_capability, wide, shape.seq);
-    const AttentionRates& on_it = wide ? wide_flash_2_on_hopper : flash_2_on_hopper;
-    const AttentionRates& flash_2 = on_hopper ? on_it : as_the_table;
+    const AttentionRates flash_2 = compute_capability >= blackwell ? flash_2_on_blackwell(compute_capability, shape.seq)
+                                   : !on_hopper                    ? as_the_table
+                                   : wide                          ? wide_flash_2_on_hopper
+                                                                   : flash_2_on_hopper;
     switch (kernel) {
         case AttentionKernel::flash_1: return slower(flash_2, flash_1_over_2);
         case AttentionKernel::flash_triton: return slower(flash_2, triton_over_flash_2);

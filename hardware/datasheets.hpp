@@ -50,6 +50,12 @@ constexpr double host_copy_share(double bytes_per_second) {
 /// channels of DDR4-2666). Smaller models lie between 0.39 and 0.53. PyTorch's own takes over five times as long.
 inline constexpr double host_adam_share = 30.0 * 10e9 / 2.57 / (12 * 2.666e9 * 8);
 
+/// Bytes over those of the update where PyTorch's operators stand around it, as in DeepSpeed (runtime/zero/stage3.py):
+/// unscale_and_clip_grads multiplies fp32 gradients where they are, 8 bytes a parameter, and masters are cast on the
+/// host as they are copied to 16-bit weights, 6 (aten/src/ATen/native/cuda/Copy.cu: "type conversions are performed on
+/// the CPU for CPU-GPU copies"). Orrery's own does all in one pass.
+inline constexpr double host_adam_passes = (30.0 + 8 + 6) / 30;
+
 /// One channel of DDR4-3200: 3,200 MT/s of 8 bytes (JEDEC JESD79-4).
 inline constexpr double ddr4_bytes_per_second = 3.2e9 * 8;
 

@@ -178,8 +178,8 @@ void require_fusion(const strategies::Plan& plan) {
             "queries, keys and values of a product each cannot be executed yet", "set it to true");
     require(!plan.gate_apart(), "/training/fuse_attention_ffn", "a gate of its own cannot be executed yet",
             "set it to true");
-    require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
-            "set it to true");
+    require(training.fused_rms_norm || plan.model.norm != models::NormKind::rmsnorm, "/training/fused_rms_norm",
+            "RMSNorm of several kernels cannot be executed yet", "set it to true");
 }
 
 /// A graph holds one step, from its first kernel to its last.
@@ -207,6 +207,10 @@ void require_exchanges(const strategies::Plan& plan) {
             "the communicator that runs it chooses how", "set it to \"auto\"");
     require(strategy.recompute_allgather || !strategy.sequence_parallel, "/strategy/tp_recompute_allgather",
             "gathered inputs cannot be kept yet", "set it to true");
+    require(!strategy.batch_first || !strategy.sequence_parallel || strategy.tensor == 1, "/strategy/batch_first",
+            "copies of what tensor ranks gather and scatter cannot be executed yet", "set it to false");
+    require(!plan.templated_ring(), "/strategy/templated_ring_attention",
+            "results that operators merge cannot be executed yet", "set it to false");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.checkpoint_policy == strategies::CheckpointPolicy::nothing, "/strategy/checkpoint_policy",

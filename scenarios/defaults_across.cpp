@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "models/operators.hpp"
 #include "scenarios/gpu_offers.hpp"
+#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::scenarios {
 
@@ -15,12 +16,14 @@ namespace {
 using documents::Reader;
 
 /// PyTorch's own tensor parallelism (torch.distributed.tensor): autograd keeps gathered inputs, and forms both
-/// gradients of a product before it reduces one.
-void fill_tensor_ranks(const Reader& section, strategies::Plan& plan) {
+/// gradients of a product before it reduces one; and its context parallelism.
+void fill_pytorch_ranks(const Reader& section, strategies::Plan& plan) {
     strategies::Strategy& strategy = plan.strategy;
     if (plan.training.software != hardware::Software::pytorch) return;
     if (!section.has("tp_recompute_allgather")) strategy.recompute_allgather = false;
-    if (!section.has("async_tensor_allreduce")) strategy.async_tensor_allreduce = strategy.tensor_comm_overlap;
+    if (!section.has("batch_first")) strategy.batch_first = true;
+    if (!section.has("templated_ring_attention")) strategy.templated_ring = plan.model.attention_window == 0;
+    if (!section.has("async_tensor_allreduce")) strategy.async_tensor_allreduce = false;
 }
 
 /// DeepSpeed asks for so many elements of weights before their turn (stage3_prefetch_bucket_size, 5e7 unless a file
@@ -29,6 +32,7 @@ void fill_prefetch(const Reader& section, strategies::Plan& plan) {
     constexpr std::uint64_t usual_bucket = 50'000'000;
     strategies::FullSharding& sharding = plan.strategy.full_sharding;
     if (section.has("fsdp_prefetch") || sharding.implementation != strategies::FsdpImplementation::deepspeed) return;
+    if (plan.offloads_weights() || strategies::is_zero_plus_plus(plan.strategy)) return;  // their order is their own
     const models::Model model = models::build(plan.model);
     const bool larger = std::ranges::any_of(model.layers, [](const models::Layer& layer) {
         return layer.part == models::Part::body && models::parameters(layer) > usual_bucket;
@@ -59,7 +63,7 @@ void fill_attention(const Reader& strategy, const Reader& training, const topolo
 
 void fill_across_sections(const Reader& strategy, const Reader& training, const topology::Cluster& cluster,
                           strategies::Plan& plan) {
-    fill_tensor_ranks(strategy, plan);
+    fill_pytorch_ranks(strategy, plan);
     fill_prefetch(strategy, plan);
     fill_attention(strategy, training, cluster, plan);
 }

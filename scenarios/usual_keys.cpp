@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "scenarios/cluster_size.hpp"
 #include "scenarios/override.hpp"
+#include "topology/usual_nodes.hpp"
 
 namespace orrery::scenarios {
 
@@ -21,7 +22,7 @@ constexpr UsualKeys::Key keys[] = {
     {"model", "model.name", "a model of `orrery list models`"},
     {"hf", of_hugging_face, "a model's Hugging Face config.json"},
     {"cluster", "cluster.preset", "a cluster of `orrery list clusters`"},
-    {"gpu", "cluster.gpu", "its GPUs, of `orrery list gpus`"},
+    {"gpu", "cluster.gpu", "its GPUs, of `orrery list gpus`; without --cluster their vendor's usual nodes"},
     {"nodes", "cluster.nodes", "its nodes"},
     {"tensor", "strategy.tensor", "tensor-parallel ranks"},
     {"context", "strategy.context", "context-parallel ranks"},
@@ -91,7 +92,7 @@ std::string UsualKeys::name() const {
         const auto value = values_.find(key);
         return value == values_.end() ? otherwise : value->second;
     };
-    return said("model", said("hf", "a model")) + " on " + said("cluster", "a cluster");
+    return said("model", said("hf", "a model")) + " on " + said("cluster", said("gpu", "a cluster"));
 }
 
 nlohmann::json UsualKeys::scenario(const std::string& source) const {
@@ -99,6 +100,10 @@ nlohmann::json UsualKeys::scenario(const std::string& source) const {
                             {"model", nlohmann::json::object()},
                             {"cluster", nlohmann::json::object()},
                             {"training", nlohmann::json::object()}};
+    const auto gpu = values_.find("gpu");
+    if (gpu != values_.end() && !values_.contains("cluster"))
+        if (const std::string_view preset = topology::usual_nodes(gpu->second); !preset.empty())
+            document["cluster"]["preset"] = preset;
     for (const Override& change : changes(document, source)) apply_override(document, change);
     return document;
 }

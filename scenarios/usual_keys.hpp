@@ -37,7 +37,8 @@ public:
     /// What they change in a document. `file`: for messages, and of the document: paths of keys are relative to it,
     /// those of a command line to the current folder. Throws Error for what is no value of its key.
     [[nodiscard]] std::vector<Override> changes(const nlohmann::json& document, const std::string& file) const;
-    /// The scenario that they make without a file. `source`: what messages call it. Throws Error.
+    /// The scenario that they make without a file; of a GPU without a cluster on its usual nodes. `source`: what
+    /// messages call it. Throws Error.
     [[nodiscard]] nlohmann::json scenario(const std::string& source) const;
     /// The words of a command line that say the same; each begins with a blank.
     [[nodiscard]] std::string words() const;

@@ -132,7 +132,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         copies_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
     }
     if (has<strategies::HostCompute>(step))
-        cores_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
+        cores_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks(), plan.training.software);
     if (plan.uses_drives()) drives_.emplace(network.cluster(), own, plan, step.mesh.ranks());
     for (const Program& block : step.blocks) {
         Body& body = bodies_.emplace_back(&block, strategies::Hazards(block), std::vector<HandOut>{});

@@ -16,7 +16,8 @@ std::uint32_t ranks_on(const topology::Cluster& cluster, std::uint32_t node, con
 }
 
 HostCores::HostCores(const topology::Cluster& cluster, const calibrate::Predictor& predictor, topology::GpuId gpu,
-                     const strategies::RankPlacement& placement, std::uint32_t ranks) {
+                     const strategies::RankPlacement& placement, std::uint32_t ranks, hardware::Software software)
+    : passes_(software == hardware::Software::orrery ? 1 : hardware::host_adam_passes) {
     if (cluster.gpu_of(gpu).socket == hardware::Socket::core) {
         rate_ = predictor.constant("memory_bytes_per_second");
         from_ = "the core's memory";
@@ -33,7 +34,7 @@ double HostCores::seconds(const kernels::Kernel& kernel) const {
     if (rate_ == 0)
         throw Error("", "/strategy/optimizer_cpu_offload", "the memory of the cluster's hosts is not known",
                     "set it to false, or name another cluster");
-    return kernels::bytes(kernel) / rate_;
+    return kernels::bytes(kernel) * passes_ / rate_;
 }
 
 std::string HostCores::origin() const {

@@ -74,6 +74,7 @@ KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies
       predictor_(predictor),
       compute_capability_(gpu.compute_capability),
       memory_(memory_share(gpu, predictor)),
+      stream_(predictor.constant("memory_bytes_per_second") * predictor.constant_or("sustained_memory", 1)),
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),
       caches_(step, predictor, std::min(gpus_per_node, step.mesh.ranks())),
       limit_(predictor, power_share(gpu, predictor)),
@@ -115,16 +116,23 @@ void KernelPrices::align(KernelPrice& price, const PaddedProduct& aligned) const
     price.copies = copies;
 }
 
+/// A product of few operations a byte waits for memory on a board whose memory is slower than that of the table's, as
+/// long as its operands take there.
+double KernelPrices::memory_of(const kernels::Kernel& kernel, const KernelPrice& price) const {
+    if (is_memory_bound(kernel)) return memory_;
+    const double seconds = price.estimate.seconds * price.clock;
+    if (memory_ <= 1 || seconds <= 0) return 1;
+    return std::max(1.0, memory_ * std::min(1.0, kernels::bytes(kernel) / stream_ / seconds));
+}
+
 KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const {
     KernelPrice price;
     price.estimate = predictor_.kernel(kernel);
     if (const auto aligned = padded(kernel, plan_.training)) align(price, *aligned);
     price.profile = caches_.seconds(price.estimate);
     if (price.estimate.seconds > 0) price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
-    if (is_memory_bound(kernel))
-        price.memory = memory_;
-    else
-        price.slowest = slowest_;
+    price.memory = memory_of(kernel, price);
+    if (!is_memory_bound(kernel)) price.slowest = slowest_;
     price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, compute_capability_);
     price.narrow = narrow_seconds_share(kernel, plan_, compute_capability_);
     price.sums = accumulation_seconds(kernel, price.alone(), plan_, compute_capability_, predictor_);

@@ -17,7 +17,7 @@ namespace orrery::sim {
 
 struct KernelPrice {
     double profile = 0;         ///< seconds by the profile, with what this step's caches hold
-    double memory = 1;          ///< of a memory-bound kernel: the profile's memory over that of the device
+    double memory = 1;          ///< of what waits for memory: the profile's over that of the device
     double clock = 1;           ///< of products and attention: at the clock of this step's mix over that of a long run
     double slowest = 1;         ///< of others: the slowest of the ranks' boards, for which all wait (board_spread)
     double attention_rate = 1;  ///< of fused attention: the rate of what runs over the table's
@@ -53,12 +53,13 @@ public:
 private:
     [[nodiscard]] KernelPrice at(const kernels::Kernel& kernel, double clock) const;
     void align(KernelPrice& price, const PaddedProduct& aligned) const;
+    [[nodiscard]] double memory_of(const kernels::Kernel& kernel, const KernelPrice& price) const;
     [[nodiscard]] double step_clock(const strategies::StepProgram& step) const;
 
     const strategies::Plan& plan_;
     const calibrate::Predictor& predictor_;
     int compute_capability_;
-    double memory_, slowest_;
+    double memory_, stream_, slowest_;
     Caches caches_;
     calibrate::PowerLimit limit_;
     double clock_;

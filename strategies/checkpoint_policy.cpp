@@ -36,6 +36,7 @@ public:
             if (kept) bytes += std::uint64_t{gemm->m} * gemm->n * result_size(gemm->dtype);
             return kept;
         });
+        if (results.scattered_bytes > 0 && results.sum_alone) works.clear();
         return bytes;
     }
 

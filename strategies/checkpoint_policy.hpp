@@ -14,7 +14,8 @@ namespace orrery::strategies {
 /// TorchTitan's policy (torchtitan/distributed/activation_checkpoint.py; in Llama's code products come as queries,
 /// keys, values, projection, gate, up, down, and its save list has fused attention and reduce-scatters too), the first
 /// of each two products without biases is kept, and of what the layer has as one product the part that is not runs
-/// again. Products in fp8 are no aten.mm: all run again.
+/// again. A product whose sum is kept runs again where operators run one by one, and not where torch.compile made the
+/// kernels.
 struct RunAgain {
     std::vector<std::vector<Work>> works;
     std::vector<std::uint64_t> kept_bytes;

@@ -136,12 +136,6 @@ void check_loss_chunks(const Plan& plan) {
                nearest_divisors(chunks, tokens), Source::origin_of_key);
 }
 
-void check_norm(const Plan& plan) {
-    if (!plan.training.fused_rms_norm && plan.model.norm != models::NormKind::rmsnorm)
-        refuse("/training/fused_rms_norm", fmt::format("false, but {} has no RMSNorm", plan.model.name), "leave it out",
-               Source::origin_of_key);
-}
-
 void check_memory_format(const Plan& plan) {
     if (plan.training.memory_format == MemoryFormat::channels_first && !plan.model.convolves())
         refuse("/training/memory_format",
@@ -196,7 +190,6 @@ void check_model_division(const Plan& plan) {
     check_class_split(plan);
     check_loss_chunks(plan);
     check_stacks(plan);
-    check_norm(plan);
     check_memory_format(plan);
     check_patches(plan);
     check_data_ranks_alone(plan);

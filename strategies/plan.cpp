@@ -98,6 +98,10 @@ void check_context_exchange(const Plan& plan) {
                fmt::format("{}, but queries see a window of {} tokens", hybrid ? "a2a+p2p" : "p2p",
                            plan.model.attention_window),
                "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands", Source::engine_context);
+    if (window && plan.templated_ring())
+        refuse("/strategy/templated_ring_attention",
+               fmt::format("true, but queries see a window of {} tokens", plan.model.attention_window),
+               "set it to false", Source::origin_of_key);
     const uint64_t ranks = hybrid ? degree : context;
     const bool copies = plan.training.software != hardware::Software::transformer_engine;
     if ((hybrid || strategy.context_exchange == ContextExchange::a2a) &&

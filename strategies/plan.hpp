@@ -179,6 +179,12 @@ struct Strategy {
     /// Under sequence parallelism a column-parallel layer keeps its part of its input, and the backward gathers the
     /// whole again; false: it keeps the whole, as autograd does.
     bool recompute_allgather = true;
+    /// Activations lie sequence by sequence: what tensor ranks gather or scatter along sequences is copied
+    /// (partition/batch_first).
+    bool batch_first = false;
+    /// Results of keys that are gathered, or go around a ring, are merged step by step by PyTorch's operators
+    /// (partition/templated_ring).
+    bool templated_ring = false;
     bool overlap_grad_reduce = false;
     bool overlap_param_gather = false;
     bool overlap_p2p = false;    ///< overlap-p2p-communication of the interleaved schedule
@@ -382,6 +388,12 @@ struct Plan {
     /// Whether data ranks exchange compressed momentum: a plan is its stage behind the warm-up.
     [[nodiscard]] bool compresses() const {
         return strategy.compression == Compression::onebit_adam && strategy.data * strategy.context > 1;
+    }
+    /// Whether context ranks exchange no heads, and merge results by operators.
+    [[nodiscard]] bool templated_ring() const {
+        using enum ContextExchange;
+        const bool keys = strategy.context_exchange == p2p || strategy.context_exchange == all_gather;
+        return strategy.templated_ring && keys && strategy.context > 1;
     }
     /// Whether queries, keys and values are products of their own; those of latent attention are what they are.
     [[nodiscard]] bool heads_apart() const { return !training.fused_qkv && model.kv_lora_rank == 0; }

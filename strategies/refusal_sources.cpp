@@ -49,6 +49,7 @@ constexpr std::array rows{
     Row{Source::engine_buffers, "TransformerEngine, pytorch/module/base.py"},
     Row{Source::pytorch_powersgd, "PyTorch, torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py"},
     Row{Source::pytorch_hooks, "PyTorch, torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py"},
+    Row{Source::pytorch_micro_pipeline, "PyTorch, torch/_inductor/fx_passes/micro_pipeline_tp.py"},
     Row{Source::colossal_groups, "Colossal-AI, colossalai/legacy/context/process_group_initializer"},
     Row{Source::colossal_layers, "Colossal-AI, colossalai/legacy/nn/layer"},
     Row{Source::dual_pipe, "deepseek-ai/DualPipe, dualpipe.py and dualpipev.py"},

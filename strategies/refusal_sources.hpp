@@ -46,6 +46,7 @@ enum class Source : std::uint8_t {
     engine_buffers,
     pytorch_powersgd,
     pytorch_hooks,
+    pytorch_micro_pipeline,
     colossal_groups,
     colossal_layers,
     dual_pipe,

@@ -64,9 +64,10 @@ CopiesOut copies_out(const Plan& plan) {
     return is(plan, FsdpImplementation::deepspeed) ? CopiesOut::beside : CopiesOut::none;
 }
 
-BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, const Label& label, std::uint64_t bytes,
+BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, const Label& label, std::uint64_t room,
                             BufferId gathered) {
-    const BufferId whole = builder.buffer(bytes, Keep::weight, {.span = Lifetime::Span::use});
+    const std::uint64_t bytes = builder.bytes(gathered);
+    const BufferId whole = builder.buffer(bytes + room, Keep::weight, {.span = Lifetime::Span::use});
     Label own = intern.label("copy gathered weights", label.phase, label.micro_batch, label.layer);
     own.plain = true;
     builder.emit(copies_out(plan) == CopiesOut::in_turn ? Lane::compute : Lane::data, own,

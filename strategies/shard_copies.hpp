@@ -15,8 +15,8 @@ namespace orrery::strategies {
 enum class CopiesOut : std::uint8_t { none, beside, in_turn };
 CopiesOut copies_out(const Plan& plan);
 
-/// So many gathered bytes as layers read them.
-BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, const Label& label, std::uint64_t bytes,
+/// What was gathered as layers read it, with room for so many bytes of casts behind it.
+BufferId copy_out_of_gather(const Plan& plan, Builder& builder, Intern& intern, const Label& label, std::uint64_t room,
                             BufferId gathered);
 
 /// Whether gradients of weights are what a backward's products write, in the weights' format: each micro-batch's leave

@@ -119,6 +119,11 @@ constexpr std::array of_strategy{
                 "tokens of a share of the heads (Ulysses); a2a+p2p: heads among ulysses_degree neighbours, keys and "
                 "values around a ring of these groups.",
         .origin = "arXiv:2310.01889; Jacobs et al. 2023, arXiv:2309.14509; Llama 3, arXiv:2407.21783"}),
+    field<&Strategy::templated_ring>({.name = "templated_ring_attention",
+        .help = "Of p2p and all_gather: a kernel for the keys of each rank, whose results and gradients PyTorch's "
+                "operators merge in fp32, and gradients of keys around a ring.",
+        .when_absent = "false; true where software is pytorch",
+        .origin = "PyTorch (torch.distributed.tensor.experimental, _templated_ring_attention)"}),
     field<&Strategy::ulysses_degree>({.name = "ulysses_degree", .min = 1, .max = max_parallel,
         .help = "Of a2a+p2p: neighbouring context ranks that exchange heads; the groups of them form the ring.",
         .origin = "Fang and Zhao 2024, arXiv:2405.07719; Megatron-LM (hierarchical-context-parallel-sizes)"}),
@@ -152,8 +157,8 @@ constexpr std::array of_strategy{
         .origin = "Korthikanti et al. 2022, arXiv:2205.05198"}),
     field<&Strategy::tensor_comm_overlap>({.name = "tp_comm_overlap",
         .help = "What tensor ranks gather and scatter under sequence parallelism moves in parts, beside parts of the "
-                "products around it.",
-        .origin = "Megatron-LM; TransformerEngine (userbuffers)",
+                "products around it; where software is pytorch as torch.compile has it (async tensor parallelism).",
+        .origin = "Megatron-LM; TransformerEngine (userbuffers); PyTorch (_symmetric_memory)",
         .published = "switches.tp-comm-overlap"}),
     field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
         .help = "The order of forward and backward passes; chimera and dualpipe run both ways through two copies of "
@@ -339,13 +344,19 @@ constexpr std::array of_strategy{
     field<&Strategy::async_tensor_allreduce>({.name = "async_tensor_allreduce",
         .help = "A column-parallel layer's backward collectives run beside its weight gradient; on a grid of tensor "
                 "ranks blocks come beside the product before theirs.",
-        .when_absent = "true; where software is pytorch false but beside tp_comm_overlap",
+        .when_absent = "true; false where software is pytorch",
         .origin = "Megatron-LM"}),
     field<&Strategy::recompute_allgather>({.name = "tp_recompute_allgather",
         .help = "Under sequence parallelism a column-parallel layer keeps a rank's part of its input, and its backward "
                 "gathers the whole once more; false: the whole is kept, as autograd does.",
         .when_absent = "true; false where software is pytorch",
         .origin = "nanotron (ParallelismArgs)"}),
+    field<&Strategy::batch_first>({.name = "batch_first",
+        .help = "Activations lie as [batch, sequence, hidden]: under sequence parallelism what tensor ranks gather is "
+                "copied into the order of sequences, and what they scatter into the order of ranks; false: "
+                "[sequence, batch, hidden], which needs no copies.",
+        .when_absent = "false; true where software is pytorch",
+        .origin = "PyTorch (torch/distributed/_functional_collectives.py)"}),
     bytes_field<&Strategy::bucket_bytes>({.name = "bucket_size", .min = 1e6, .max = 1e12,
         .help = "Gradients that are reduced at once.",
         .origin = "arXiv:2006.15704"}),

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "strategies/compiled.hpp"
 #include "strategies/refusal.hpp"
 
 namespace orrery::strategies {
+
+bool pulls_parts(const Plan& plan) { return plan.training.software == hardware::Software::pytorch; }
 
 bool tensor_overlap_divides(const Plan& plan) {
     const std::uint64_t unit = std::uint64_t{scattered_parts} * plan.strategy.tensor;
@@ -19,6 +22,7 @@ std::uint64_t tensor_overlap_buffers(const Plan& plan) {
     if (!plan.strategy.tensor_comm_overlap) return 0;
     const Precision& precision = plan.training.precision;
     const std::uint64_t activation = is_narrow(precision.compute) ? 2 : kernels::size_of(precision.compute);
+    if (pulls_parts(plan)) return 2 * plan.rank_tokens() / plan.strategy.tensor * plan.model.hidden * activation;
     return plan.rank_tokens() * plan.model.hidden * (6 * gathered_bytes(precision) + 4 * activation);
 }
 
@@ -31,7 +35,10 @@ void check_tensor_overlap(const Plan& plan) {
     if (!strategy.sequence_parallel)
         refuse(key, "true, but tensor ranks sum whole tensors: without sequence parallelism there is nothing to gather",
                "set sequence_parallel to true, as Megatron-LM demands, or leave it out", Source::megatron_arguments);
-    if (!strategy.async_tensor_allreduce)
+    if (pulls_parts(plan) && !is_compiled(plan.training))
+        refuse(key, "true, but PyTorch does so in what torch.compile makes, and operators run one by one",
+               "set training.kernel_fusion to \"full\", or leave it out", Source::pytorch_micro_pipeline);
+    if (!strategy.async_tensor_allreduce && !pulls_parts(plan))
         refuse(key, "true beside async_tensor_allreduce false: a backward's gathers run beside products too",
                "set async_tensor_allreduce to true, or leave it out", Source::not_modelled);
     if (schedule_of(strategy.schedule).backwards != Backwards::whole)

@@ -81,7 +81,8 @@ constexpr std::array of_training{
         .others = {megatron("decoder_seq_length")}}),
     field<&Training::document_length>({.name = "document_length", .min = 0, .max = max_seq,
         .help = "Tokens of each of the documents that are packed into a sequence, among which alone attention runs; of "
-                "documents of several lengths the sum of their squares over their sum. 0: a sequence is one.",
+                "documents of several lengths the divisor of seq_length next to the sum of their squares over their "
+                "sum. 0: a sequence is one.",
         .origin = "NeMo (packed_sequence); torchtune (packed); Megatron-LM (reset_attention_mask)"}),
     field<&Training::micro_batch>({.name = "micro_batch_size", .min = 1, .max = max_batch,
         .help = "Sequences of a rank's forward pass.",
@@ -138,13 +139,13 @@ constexpr std::array of_training{
                 "one, as NeMo has its squared ReLU.",
         .origin = "Megatron-Core; Megatron-LM (no-bias-gelu-fusion, no-bias-swiglu-fusion)"}),
     field<&Training::fused_rms_norm>({.name = "fused_rms_norm",
-        .help = "RMSNorm is one kernel forward and one backward; false: PyTorch's operators one by one, as Llama's own "
-                "code has it.",
+        .help = "RMSNorm, where the model has it, is one kernel forward and one backward; false: PyTorch's operators one "
+                "by one, as Llama's own code has it.",
         .origin = "PaddleNLP (use_fused_rms_norm); meta-llama/llama, model.py"}),
     field<&Training::enable_gqa>({.name = "enable_gqa",
         .help = "Attention takes fewer heads of keys and values than of queries as they are; false: copies of them, "
                 "one for each head of queries, and their gradients summed (repeat_kv). Beside context ranks they are "
-                "never copied.",
+                "copied where these run PyTorch's ring (templated_ring_attention).",
         .when_absent = "true; false where software is pytorch",
         .origin = "PyTorch (scaled_dot_product_attention); meta-llama/llama, model.py, repeat_kv"}),
     field<&Training::fused_qkv>({.name = "fuse_attention_qkv",

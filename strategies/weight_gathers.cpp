@@ -110,7 +110,7 @@ void WeightGathers::copy_out(std::size_t number) {
 }
 
 void WeightGathers::copy_out(const Label& label, BufferId& gathered) {
-    gathered = copy_out_of_gather(plan_, builder_, intern_, label, builder_.bytes(gathered), gathered);
+    gathered = copy_out_of_gather(plan_, builder_, intern_, label, casts_.at(gathered), gathered);
 }
 
 Label WeightGathers::label_of(const Visit& visit) const {
@@ -144,7 +144,9 @@ BufferId WeightGathers::gather(std::size_t visit, const Label& label, const Move
                                std::span<const BufferId> shares) {
     const std::uint64_t bytes = move.size(mesh_, moved_weight_bytes(plan_, amount));
     const std::uint64_t casts = move.size(mesh_, cast_weight_bytes(plan_, amount.narrow));
-    const BufferId whole = builder_.buffer(bytes + casts, Keep::weight, {.span = Lifetime::Span::use});
+    const bool copied = copies_out(plan_) != CopiesOut::none;
+    const BufferId whole = builder_.buffer(bytes + (copied ? 0 : casts), Keep::weight, {.span = Lifetime::Span::use});
+    if (copied) casts_[whole] = casts;
     std::vector<BufferId> waits(shares.begin(), shares.end());
     const FullSharding& full = plan_.strategy.full_sharding;
     const std::size_t window = std::max<std::size_t>(full.prefetch + 1, 2);  // units at once

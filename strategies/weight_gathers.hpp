@@ -80,6 +80,7 @@ private:
     std::vector<BufferId> early_;                       // by bucket; empty: they do not arrive so
     std::vector<Visit> visits_;                         // in program order; empty: weights are whole
     std::vector<std::vector<BufferId>> gathered_;       // by visit
+    std::map<BufferId, std::uint64_t> casts_;           // of what is gathered to be copied: room beside the copies
     std::map<UnitPlace, std::vector<BufferId>> there_;  // by unit: where those lie that stay
     std::vector<BufferId> done_;                        // by visit: what its last call writes
     std::size_t asked_ = 0;                             // visits whose weights are there or on their way

@@ -342,7 +342,9 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
                        software == Software::data_parallel;
     strategy.async_tensor_allreduce =
         !waits && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
-    strategy.recompute_allgather = software != Software::data_parallel || !runs_on_dtensors(row);
+    const bool dtensors = software == Software::data_parallel && runs_on_dtensors(row);
+    strategy.recompute_allgather = !dtensors;
+    strategy.batch_first = strategy.templated_ring = dtensors;
     strategy.scatter_gather = is_megatron(software) || software == Software::nemo;
     return strategy;
 }

@@ -132,6 +132,8 @@ constexpr std::array table{
     FieldRule{"strategy", "scatter_gather", of_software},
     FieldRule{"strategy", "async_tensor_allreduce", of_software},
     FieldRule{"strategy", "tp_recompute_allgather", of_software},
+    FieldRule{"strategy", "batch_first", of_software},
+    FieldRule{"strategy", "templated_ring_attention", of_software},
     FieldRule{"strategy", "bucket_size", never},
     FieldRule{"strategy", "placement", never},
     FieldRule{"strategy", "placement_file", never},

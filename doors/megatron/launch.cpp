@@ -74,6 +74,15 @@ void read_launcher(std::span<const Argument> words, Draft& draft) {
     }
 }
 
+/// torchrun's --nnodes is 1 unless it is given (torch/distributed/run.py).
+void count_one_node(std::span<const Argument> words, Draft& draft) {
+    const auto any = [&](const auto& is) { return std::ranges::any_of(words, is, &Argument::text); };
+    const bool runs = any(
+        [](const std::string& word) { return word.ends_with("torchrun") || word.starts_with("torch.distributed."); });
+    const bool said = any([](const std::string& word) { return word.starts_with("--nnodes") || word == "srun"; });
+    if (runs && !said && draft.machines.gpus_per_node && !draft.machines.nodes) draft.machines.nodes = 1;
+}
+
 }  // namespace
 
 bool is_training(const std::vector<std::string>& words) {
@@ -92,6 +101,7 @@ std::vector<Argument> program_arguments(const std::vector<Argument>& words, Draf
         return {first, words.end()};
     }
     read_launcher({words.begin(), program}, draft);
+    count_one_node({words.begin(), program}, draft);
     for (const Program& known : programs)
         if (program->text.find(known.part) != std::string::npos)
             draft.findings.refuse(program->place, program->text, std::string(known.what),

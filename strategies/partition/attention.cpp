@@ -98,7 +98,8 @@ std::uint64_t halved(const Plan& plan, const Shape& s) {
 
 /// Whether heads of keys and values are copied to as many as there are of queries.
 bool copies_keys(const Plan& plan, const Shape& s) {
-    return !plan.training.enable_gqa && s.kv_heads < s.heads && plan.strategy.context == 1;
+    const bool whole = plan.strategy.context == 1 || plan.templated_ring();
+    return !plan.training.enable_gqa && s.kv_heads < s.heads && whole;
 }
 
 /// Of keys and of values, [tokens, columns] of so many shared heads each and of as many as queries have: what a kernel

@@ -295,6 +295,9 @@ void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece&
                     stream.activation(shape.tokens() * shape.result_row())};
     stream.value = core.result;
     const std::uint32_t exchanging = plan.context_heads();
+    if (plan.templated_ring())
+        return shard_as_templated_ring(stream, core, piece,
+                                       plan.strategy.context_exchange == ContextExchange::all_gather);
     switch (plan.strategy.context_exchange) {
         case ContextExchange::p2p: return shard_as_ring(stream, core, piece);
         case ContextExchange::all_gather: return ExchangeSharder(stream, core, piece).gathered();

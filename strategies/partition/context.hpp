@@ -80,4 +80,7 @@ protected:
 /// Keys and values passed around a ring.
 void shard_as_ring(LayerStream& stream, const SharedCore& core, Piece& piece);
 
+/// A ring of PyTorch's operators; gathers: keys and values come all at once. Priced, not executed.
+void shard_as_templated_ring(LayerStream& stream, const SharedCore& core, Piece& piece, bool gathers);
+
 }  // namespace orrery::strategies

@@ -30,13 +30,14 @@ LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
 /// What a product reads, of all tokens, where ranks hold parts of the sequence.
 ValueId LinearSharder::gather(std::vector<Work>& list, const std::string& name, std::uint64_t width, ValueId moved,
                               std::uint8_t raises, bool of_weights) const {
+    const std::size_t from = list.size();
     const ValueId all = stream_.convert(list, name, stream_.residual, Placement::replicated, width, moved, no_value,
                                         raises, of_weights);
-    if (gathers_narrow()) {
-        auto& collective = std::get<LayerCollective>(list.back().what);
-        collective.bytes = narrow_bytes(compute_, stream_.tokens * width);
-        list.back().detail = {};
-    }
+    if (!gathers_narrow()) return all;
+    list[from].detail = {};
+    std::get<LayerCollective>(list[from].what).bytes = narrow_bytes(compute_, stream_.tokens * width);
+    if (list.size() > from + 1)  // the copy behind it
+        std::get<Pointwise>(std::get<kernels::Kernel>(list.back().what)).dtype = compute_;
     return all;
 }
 
@@ -273,6 +274,7 @@ void LinearSharder::account() {
     piece_.results.plain_products = !op_.bias;
     if (reduces() && stream_.residual == Placement::sharded_sequence)
         piece_.results.scattered_bytes = stream_.residual_tokens * op_.out_features * stream_.bytes;
+    piece_.results.sum_alone = is_compiled(stream_.plan.training);
     piece_.working_bytes = rows_ * ((keeps_logits(stream_, op_) ? 0 : out) + in) * stream_.bytes;
 }
 

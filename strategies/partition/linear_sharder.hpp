@@ -37,6 +37,9 @@ private:
     /// Both in parts, beside what tensor ranks exchange.
     void overlapped_forward();
     void overlapped_backward();
+    void gathered_backward(const kernels::Gemm& dgrad);
+    void bulk_backward(const kernels::Gemm& dgrad);
+    void pulled_backward(const kernels::Gemm& dgrad);
     void begin_branch();
     void input_gradient(bool asynchronous, ValueId dy);
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
@@ -75,7 +78,9 @@ private:
     [[nodiscard]] bool summed_with_mlp() const { return spec().parallel_residual && op_.in == models::Dim::attention; }
     [[nodiscard]] bool reduces() const { return row_ && !summed_with_mlp(); }
     /// By its gradients, which run beside whole collectives.
-    [[nodiscard]] std::uint32_t spared() const { return overlapped_ && column_ ? spared_multiprocessors : 0; }
+    [[nodiscard]] std::uint32_t spared() const {
+        return overlapped_ && column_ && !pulls_parts(stream_.plan) ? spared_multiprocessors : 0;
+    }
     /// Whether a product of its own leaves each part of the outputs, where what takes them wants them contiguous:
     /// normed queries and keys, latent attention, keys and values of another sequence.
     [[nodiscard]] bool apart() const {

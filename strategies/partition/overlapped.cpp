@@ -31,11 +31,13 @@ bool overlaps_collectives(const LayerStream& stream, const models::Linear& op) {
 /// Exchanges stand on a lane of their own and wait for nothing but each other, as far ahead as there are flags to wait
 /// for them (comm_gemm_overlap.cpp, split_overlap_ag: streams to send and to receive on).
 void add_ring_product(std::vector<Work>& list, const Product& product, std::uint64_t width) {
-    constexpr std::uint32_t ahead = 8;
+    const bool pulled = pulls_parts(product.stream.plan);
+    const std::uint32_t ahead = pulled ? 2 : 8;
+    if (pulled) add_copy_to_buffer(list, product.stream, width);
     const std::uint32_t ranks = product.stream.tensor;
     const std::uint64_t bytes =
         product.stream.tokens / ranks * width * gathered_bytes(product.stream.plan.training.precision);
-    const auto flag = [](std::uint32_t k) { return static_cast<std::uint8_t>(1U << ((k - 1) % ahead)); };
+    const auto flag = [&](std::uint32_t k) { return static_cast<std::uint8_t>(1U << ((k - 1) % ahead)); };
     const auto pass_on = [&](std::uint32_t k) {
         if (k < ranks)
             list.push_back({.name = product.name + " pass on",
@@ -69,6 +71,29 @@ void add_scattered_product(std::vector<Work>& list, const Product& product, std:
             running |= scatter.raises = static_cast<std::uint8_t>(1U << k);
         list.push_back(std::move(scatter));
     }
+}
+
+void add_pulled_sums(std::vector<Work>& list, const Product& product, std::uint64_t width) {
+    const LayerStream& stream = product.stream;
+    const std::uint32_t ranks = stream.tensor;
+    const auto flag = [](std::uint32_t k) { return static_cast<std::uint8_t>(1U << (k % 2)); };
+    for (std::uint32_t k = 1; k <= ranks; ++k) {  // a rank's own last
+        Work part{.name = product.name, .what = part_of(product.all, ranks), .looped = k > 1};
+        if (k > 2) part.needs = flag(k);  // of the buffer that it writes
+        list.push_back(std::move(part));
+        if (k == ranks) break;
+        list.push_back(
+            {.name = product.name + " pull",
+             .what = LayerCollective{CollectiveKind::send_recv, stream.tokens / ranks * width * stream.bytes},
+             .raises = flag(k),
+             .looped = true});
+    }
+    // Reads all tokens' terms, and writes a rank's own: a copy reads as much as it writes.
+    const std::uint64_t moved = (stream.tokens + stream.tokens / ranks) / 2;
+    list.push_back({.name = product.name + " sum",
+                    .what = stream.pointwise(kernels::PointwiseKind::scale, moved, width),
+                    .needs = static_cast<std::uint8_t>(flag(0) | flag(1)),
+                    .looped = true});
 }
 
 void add_copy_to_buffer(std::vector<Work>& list, const LayerStream& stream, std::uint64_t width) {

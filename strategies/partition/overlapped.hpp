@@ -22,12 +22,18 @@ struct Product {
 };
 
 /// "ring_exchange": a part of the tokens for each tensor rank, its own first. The others come one after the other from
-/// the rank before, beside products, and none waits for more than its own part. width: of a token that is passed on.
+/// the rank before, beside products, and none waits for more than its own part. Where ranks pull, from all others'
+/// copies of their parts, each behind the product before the last (_pipelined_multi_all_gather_and_consume). width: of
+/// a token that is passed on.
 void add_ring_product(std::vector<Work>& list, const Product& product, std::uint64_t width);
 
 /// "pipeline": each part's outputs are scattered beside the next part's product, the last part's behind all. width: of
 /// an output token.
 void add_scattered_product(std::vector<Work>& list, const Product& product, std::uint64_t width);
+
+/// The same where ranks pull parts (tensor_overlap.hpp, pulls_parts; _pipelined_produce_and_all2all): one for each
+/// rank, which that rank takes behind its product, and a kernel behind all that sums what came.
+void add_pulled_sums(std::vector<Work>& list, const Product& product, std::uint64_t width);
 
 /// What nothing has written there goes into its buffer: a rank's tokens of `width` numbers, as products take them
 /// (copy_input_to_ubuf).

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/overloaded.hpp"
+#include "strategies/partition/batch_first.hpp"
 #include "strategies/partition/eager_rms_norm.hpp"
 #include "strategies/partition/grid.hpp"
 #include "strategies/partition/separate_products.hpp"
@@ -199,11 +200,13 @@ ValueId LayerStream::convert(std::vector<Work>& list, const std::string& name, P
         const std::uint64_t elements = into == Placement::sharded_sequence ? all / tensor : all;
         to = in_place ? moved : role == Role::gradient ? flow.gradient(format(), elements) : activation(elements);
     }
+    if (*kind == kernels::CollectiveKind::reduce_scatter) order_scattered(*this, list, width);
     list.push_back({.name = name,
                     .what = LayerCollective{*kind, all * bytes},
                     .raises = raises,
                     .of_weights = of_weights,
                     .detail = {{{moved}, {to}}}});
+    if (*kind == kernels::CollectiveKind::all_gather) order_gathered(*this, list, width);
     return to;
 }
 

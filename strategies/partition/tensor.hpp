@@ -62,6 +62,8 @@ struct Piece {
         std::vector<std::uint64_t> products{};
         bool plain_products = false;
         std::uint64_t attention_bytes = 0, scattered_bytes = 0;
+        bool sum_alone =
+            false;  ///< where that sum is kept nothing before it runs again: torch.compile saw no use of it
     } results{};
     bool borrows_words = false;  ///< reads the word embedding, which another layer of this rank holds
     ModuleSet part_of = {};      ///< of what selective recomputation names

@@ -104,6 +104,40 @@ TEST(AttentionOriginsOfBlackwell, TimesAreThoseOfCudnnsBenchmark) {
     expect_all("gb300", 103, on_gb300);
 }
 
+/// Milliseconds of PyTorch's, one sequence, 128 heads over 8.
+TEST(AttentionOriginsOfBlackwell, FlashAttention2IsAsSlowThereAsItWasMeasured) {
+    struct Measured {
+        std::uint32_t seq;
+        double forward, backward;
+    };
+    const auto expect_all = [](const char* name, int compute_capability, std::span<const Measured> published) {
+        const Profile profile = load_profile(std::string("scenarios/profiles/") + name + ".json");
+        const Predictor predictor(profile);
+        for (const Measured& p : published) {
+            const hardware::AttentionRates rates =
+                hardware::attention_rates(AttentionKernel::flash_2, compute_capability, {.seq = double(p.seq)});
+            Attention attention{kernels::Dtype::bf16, false, true, 1, p.seq, 128, 8, 128};
+            EXPECT_NEAR(predictor.at_table_clock(attention).seconds / rates.forward / (p.forward * 1e-3), 1, 0.02)
+                << name << ' ' << p.seq;
+            attention.backward = true;
+            EXPECT_NEAR(predictor.at_table_clock(attention).seconds / rates.backward / (p.backward * 1e-3), 1, 0.02)
+                << name << ' ' << p.seq;
+        }
+    };
+    const Measured on_b200[] = {{2048, 0.567, 1.844},
+                                {4096, 1.692, 5.36},
+                                {8192, 5.889, 18.395},
+                                {16384, 22.297, 68.724},
+                                {32768, 87.146, 265.902}},
+                   of_gb300[] = {{2048, 0.507, 1.493},
+                                 {4096, 1.501, 4.713},
+                                 {8192, 5.356, 16.654},
+                                 {16384, 20.421, 62.664},
+                                 {32768, 79.905, 242.968}};
+    expect_all("b200", 100, on_b200);
+    expect_all("gb300", 103, of_gb300);
+}
+
 TEST_F(AttentionOrigins, RatesOnHopperAreThoseMeasuredOnAnH200) {
     for (const auto& shapes : {usual_, wide_}) {
         expect(AttentionKernel::flash_2, "flash", shapes);

@@ -40,8 +40,8 @@ TEST(Cluster, IsCountedBySlurmsLines) {
         EXPECT_EQ(at(read, "/cluster/nodes"), 4) << lines << refusals(read);
         EXPECT_EQ(at(read, "/strategy/data"), 32);
     }
-    const Imported one = started("#SBATCH --nodes=4 --ntasks-per-node=1\nsrun torchrun --nproc_per_node gpu",
-                                 on("dgx-h100"));
+    const Imported one =
+        started("#SBATCH --nodes=4 --ntasks-per-node=1\nsrun torchrun --nproc_per_node gpu", on("dgx-h100"));
     EXPECT_NE(at(one, "/strategy/data"), 4) << "a task starts all GPUs of its node";
     const Imported alone = started("#SBATCH --nodes=4\ntorchrun --nproc_per_node 8", on("dgx-h100"));
     EXPECT_NE(at(alone, "/cluster/nodes"), 4) << refusals(alone);
@@ -52,6 +52,14 @@ TEST(Cluster, IsTheUsualOneOfAGpu) {
     EXPECT_EQ(at(started("torchrun --nnodes 1 --nproc_per_node 8", on("", "H200")), "/cluster/preset"), "hgx-h200");
     EXPECT_EQ(at(started("torchrun", on("", "A100-40GB", 16)), "/cluster/gpu"), "A100-SXM4-40GB");
     EXPECT_TRUE(says(started("torchrun", on("", "P100", 8)), Verdict::refused, "no usual node"));
+}
+
+/// torchrun's --nnodes is 1 unless it is given; a variable or srun may say another.
+TEST(Cluster, OfATorchrunWithoutNodesIsOneNode) {
+    EXPECT_EQ(at(started("torchrun --nproc_per_node 8", on("dgx-h100")), "/strategy/data"), 8);
+    EXPECT_EQ(at(started("python -m torch.distributed.run --nproc-per-node=4", on("dgx-h100")), "/strategy/data"), 4);
+    for (const char* launcher : {"torchrun --nnodes=$N --nproc_per_node 8", "srun torchrun --nproc_per_node 8"})
+        EXPECT_TRUE(says(started(launcher, on("dgx-h100")), Verdict::refused, "on how many GPUs")) << launcher;
 }
 
 TEST(Cluster, HasWhatTheUserSays) {

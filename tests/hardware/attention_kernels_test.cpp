@@ -18,7 +18,8 @@ TEST(AttentionKernels, HaveAnOriginAndRatesThatCanBe) {
             for (std::size_t k = 0; k < enumerators<AttentionKernel>; ++k) {
                 const AttentionRates rates =
                     attention_rates(static_cast<AttentionKernel>(k), capability, {.head_dim = width});
-                EXPECT_GT(rates.forward, 0.2);
+                const bool slow = capability >= 100 && static_cast<AttentionKernel>(k) != AttentionKernel::newest;
+                EXPECT_GT(rates.forward, slow ? 0.1 : 0.2);  // half of FlashAttention-2, which is a third of a table
                 const bool later = static_cast<AttentionKernel>(k) == AttentionKernel::cudnn_9_17;
                 EXPECT_LE(rates.forward, later ? 1.6 : 1.2);
                 EXPECT_LE(rates.backward, later ? 1.5 : 1);

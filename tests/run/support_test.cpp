@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,6 +15,7 @@
 #include "run/plan_file.hpp"
 #include "strategies/build.hpp"
 #include "tests/run/gpu_on_paper.hpp"
+#include "tests/run/refusal.hpp"
 #include "tests/run/small_models.hpp"
 
 namespace orrery::run {
@@ -32,21 +32,6 @@ Plan executable() {
     Plan plan;
     plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
     return plan;
-}
-
-/// The pointer of what is thrown; empty: nothing is.
-std::string refusal(const std::function<void()>& check) {
-    try {
-        check();
-    } catch (const Error& error) {
-        EXPECT_FALSE(error.hint().empty());
-        return error.pointer();
-    }
-    return "";
-}
-
-std::string refusal(const Plan& plan) {
-    return refusal([&] { require_executable(plan); });
 }
 
 /// Two of eight experts a token; 2 sequences of 8 tokens.
@@ -420,27 +405,6 @@ TEST(Support, AGpuRefusesByKeyWhatACpuTakes) {
         EXPECT_NO_THROW(require_runs_on(*cpu, plan, step));
         EXPECT_EQ(refusal([&] { require_runs_on(gpu, plan, step); }), one.pointer);
     }
-}
-
-/// Keys that say how products stand apart say nothing of a model that has none to part.
-TEST(Support, RefusesProductsApartWhereThereAreSuch) {
-    Plan gpt = plan_of(small_gpt()), llama = plan_of(small_llama());
-    gpt.training.fused_gate = false;
-    gpt.training.enable_gqa = false;
-    EXPECT_EQ(refusal(gpt), "");
-    gpt.training.fused_qkv = false;
-    EXPECT_EQ(refusal(gpt), "/training/fuse_attention_qkv");
-    EXPECT_EQ(refusal(llama), "");
-    Plan gate = llama, copies = llama, kept = llama;
-    gate.training.fused_gate = false;
-    EXPECT_EQ(refusal(gate), "/training/fuse_attention_ffn");
-    copies.training.enable_gqa = false;
-    EXPECT_EQ(refusal(copies), copies.model.kv_heads < copies.model.heads ? "/training/enable_gqa" : "");
-    kept.strategy.recompute_allgather = false;
-    EXPECT_EQ(refusal(kept), "");
-    kept.strategy.tensor = 2;
-    kept.strategy.sequence_parallel = true;
-    EXPECT_EQ(refusal(kept), "/strategy/tp_recompute_allgather");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/scenarios/dice.hpp"
+#include "tests/scenarios/random_pytorch.hpp"
 
 namespace orrery::scenarios {
 
@@ -121,14 +122,6 @@ json draw_training(Dice& dice, const Shape& shape, const std::string& preset) {
 void draw_norm(Dice& dice, const json& model, json& training) {
     const std::string usual = model["model_type"] == "llama" ? "rmsnorm" : "layernorm";
     if (model.value("normalization", usual) == "rmsnorm" && dice.between(0, 3) == 0) training["fused_rms_norm"] = false;
-}
-
-/// Products apart and copies of keys and values, each in one scenario of four, by draws of their own.
-void draw_products(std::mt19937_64 own, json& training) {
-    Dice dice(own);
-    for (const char* key : {"fuse_attention_qkv", "fuse_attention_ffn", "enable_gqa"})
-        if (dice.between(0, 3) == 0) training[key] = false;
-    if (training.contains("lora_rank")) training["autocast_adapter_dtype"] = dice.coin();
 }
 
 /// Layers of a chunk that are offloaded, in one scenario of three.
@@ -443,7 +436,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_replica_counts(dice, scenario);
     draw_tensor_grid(dice, shape, scenario);
     draw_eager(dice, scenario);
-    draw_products(std::mt19937_64(scenario["seed"].get<std::uint64_t>()), scenario["training"]);
+    draw_pytorch(scenario["seed"].get<std::uint64_t>(), scenario);
     return scenario;
 }
 

@@ -144,7 +144,7 @@ TEST(Scenario, PartsOfSequencesAreRefusedOnGpusBeforeAmpere) {
     EXPECT_EQ(read(context).plan.strategy.context, 2U);
 }
 
-/// torch.distributed.tensor has neither of Megatron-LM's; Transformer Engine's overlap needs the first.
+/// torch.distributed.tensor has neither of Megatron-LM's, nor do products beside parts of collectives need the first.
 TEST(Scenario, TensorRanksOfPyTorchKeepWhatTheyGather) {
     json document = minimal();
     document["strategy"]["tensor"] = 2;
@@ -153,7 +153,20 @@ TEST(Scenario, TensorRanksOfPyTorchKeepWhatTheyGather) {
     document["training"]["software"] = "pytorch";
     EXPECT_FALSE(of().recompute_allgather || of().async_tensor_allreduce);
     document["strategy"].update({{"sequence_parallel", true}, {"tp_comm_overlap", true}});
-    EXPECT_TRUE(of().async_tensor_allreduce);
+    EXPECT_FALSE(of().async_tensor_allreduce);
+}
+
+/// Its activations lie sequence by sequence, and its context ranks merge by operators; but its ring knows no windows.
+TEST(Scenario, RanksOfPyTorchCopyAndMerge) {
+    json document = minimal();
+    const auto of = [&] { return read(document).plan.strategy; };
+    EXPECT_FALSE(of().batch_first || of().templated_ring);
+    document["training"]["software"] = "pytorch";
+    EXPECT_TRUE(of().batch_first && of().templated_ring);
+    document["model"]["sliding_window"] = 64;
+    EXPECT_FALSE(of().templated_ring);
+    document["strategy"]["batch_first"] = false;
+    EXPECT_FALSE(of().batch_first);
 }
 
 /// 5e7 elements: more than a layer of GPT-2 has, a quarter of one of Llama 2 7B.

@@ -35,6 +35,16 @@ TEST(HostCores, RanksOfANodeShareItsMemory) {
     EXPECT_NEAR(alone, 30 * parameters / (hardware::host_adam_share * 16 * 3.2e9 * 8), 1e-6);
 }
 
+/// DeepSpeed's: 44 bytes where one pass moves 30.
+TEST(HostCores, OperatorsAroundAnUpdatePassOverItsParametersAgain) {
+    const topology::Cluster cluster = topology::build({.preset = "dgx-a100"});
+    const auto of = [&](hardware::Software software) {
+        return HostCores(cluster, profiles().find("a100"), 0, {}, 8, software).seconds(adam);
+    };
+    EXPECT_NEAR(of(hardware::Software::megatron_lm) / of(hardware::Software::orrery), 44.0 / 30, 1e-12);
+    EXPECT_DOUBLE_EQ(of(hardware::Software::pytorch), of(hardware::Software::megatron_lm));
+}
+
 TEST(HostCores, AHostOfUnknownMemoryIsRefused) {
     const topology::Cluster cluster = topology::build({.preset = "tpu-v4"});
     try {

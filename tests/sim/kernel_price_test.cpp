@@ -41,6 +41,16 @@ TEST_F(KernelPriceTest, ProductsWaitForTheSlowestBoardAndMemoryForTheDevices) {
     EXPECT_NE(slower.explain().find("the device's memory beside the profile's: x1.3"), std::string::npos);
 }
 
+/// HBM2e, 0.72 of HBM3: 128 outputs of many tokens are 124 operations a byte, 4,096 are 2,000.
+TEST_F(KernelPriceTest, ProductsOfFewOperationsAByteWaitForSlowerMemory) {
+    const Gemm thin{Dtype::bf16, 1, 98304, 128, 4096}, square{Dtype::bf16, 1, 98304, 4096, 4096};
+    const double there = price(thin, "H100-SXM5-80GB").seconds();
+    const KernelPrice here = price(thin, "H100-SXM5-96GB");
+    EXPECT_GT(here.seconds(), there * 1.1);
+    EXPECT_GE(here.seconds(), kernels::bytes(kernels::Kernel(thin)) / 2.41e12);
+    EXPECT_EQ(price(square, "H100-SXM5-96GB").seconds(), price(square, "H100-SXM5-80GB").seconds());
+}
+
 TEST_F(KernelPriceTest, AttentionIsOfThePlansKernel) {
     const Attention forward{.batch = 1, .seq = 4096, .heads = 16, .kv_heads = 16, .head_dim = 128};
     const double newest = price(forward, "H100-SXM5-80GB").seconds();

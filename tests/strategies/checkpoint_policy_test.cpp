@@ -153,6 +153,24 @@ TEST(CheckpointPolicy, KeepsScatteredSums) {
     EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
 }
 
+/// The product behind a kept sum has no other use: torch.compile leaves it out, eager operators run it again.
+TEST(CheckpointPolicy, CompiledProductsBehindKeptSumsDoNotRunAgain) {
+    Plan plan = llama(CheckpointPolicy::every_second_mm);
+    plan.strategy.tensor = 2;
+    plan.strategy.sequence_parallel = plan.strategy.batch_first = true;
+    const auto outputs = [](const Plan& of) {
+        std::uint64_t sum = 0;
+        for (const auto& works : run_again(block(of), CheckpointPolicy::every_second_mm).works)
+            sum += found(works).outputs;
+        return sum;
+    };
+    Plan eager = plan;
+    eager.training.kernel_fusion = KernelFusion::operators;
+    EXPECT_EQ(outputs(eager) - outputs(plan), 64U) << "the projection's";
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    EXPECT_EQ(verify(build(eager)), std::vector<std::string>{});
+}
+
 TEST(CheckpointPolicy, IsRefusedWhereItWouldSayNothing) {
     const std::string key = "/strategy/checkpoint_policy";
     Plan latent = llama(CheckpointPolicy::every_second_mm);

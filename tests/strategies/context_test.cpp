@@ -175,6 +175,55 @@ TEST(Context, GroupsThatExchangeHeadsFormARing) {
     }
 }
 
+/// torch.distributed.tensor: gradients of keys and values go around in fp32, each step's beside the next one's kernel.
+TEST(Context, ATemplatedRingPassesGradientsOnInFp32) {
+    for (const ContextExchange exchange : {p2p, all_gather}) {
+        Plan plan = plan_of(4, exchange);
+        plan.strategy.templated_ring = true;
+        const Layer layer(plan);
+        const std::uint64_t keys = 2 * plan.rank_tokens() * plan.model.kv_heads * plan.model.head_dim * 2;
+        using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
+        const auto with = [&](int wide) {
+            Moved moved;
+            if (exchange == all_gather) moved[CollectiveKind::all_gather] = {1, 4 * keys};
+            auto& sent = moved[CollectiveKind::send_recv];
+            sent = {wide, 2ULL * wide * keys};
+            if (exchange == p2p) sent = {sent.first + 3, sent.second + 3 * keys};
+            if (sent.first == 0) moved.erase(CollectiveKind::send_recv);
+            return moved;
+        };
+        EXPECT_EQ(layer.moved(layer.blocks.forward), with(0));
+        EXPECT_EQ(layer.moved(layer.blocks.backward), with(4));
+        for (const std::uint32_t block : {layer.blocks.forward, layer.blocks.backward})
+            for (const Op& op : layer.step.blocks[block].ops)
+                EXPECT_TRUE(!std::holds_alternative<Collective>(op.what) || op.lane == Lane::tensor);
+    }
+}
+
+/// Kernels are over the same tokens, and merges by operators move most.
+TEST(Context, ATemplatedRingComputesTheSameAndMergesByOperators) {
+    const auto streamed = [](const Layer& layer, std::uint32_t block) {
+        double bytes = 0;
+        for (const Op& op : layer.step.blocks[block].ops)
+            if (const auto* compute = std::get_if<Compute>(&op.what))
+                if (const auto* pass = std::get_if<kernels::Pointwise>(&layer.step.kernels[compute->kernel]))
+                    bytes += kernels::bytes(*pass);
+        return bytes;
+    };
+    const Plan plan = plan_of(4, all_gather);
+    Plan merged = plan, compiled = plan;
+    merged.strategy.templated_ring = compiled.strategy.templated_ring = true;
+    merged.training.software = compiled.training.software = hardware::Software::pytorch;
+    merged.training.kernel_fusion = KernelFusion::operators;
+    const Layer ring(plan_of(4)), eager(merged), joined(compiled);
+    for (const auto block : {&LayerBlocks::forward, &LayerBlocks::backward}) {
+        EXPECT_DOUBLE_EQ(eager.flops(eager.blocks.*block, true), ring.flops(ring.blocks.*block, true));
+        EXPECT_DOUBLE_EQ(joined.flops(joined.blocks.*block, true), ring.flops(ring.blocks.*block, true));
+        EXPECT_LT(streamed(joined, joined.blocks.*block), streamed(eager, eager.blocks.*block));
+        EXPECT_GT(streamed(joined, joined.blocks.*block), streamed(ring, ring.blocks.*block));
+    }
+}
+
 /// What a rank keeps of a layer shrinks with its tokens (Korthikanti et al. 2022's 34 s b h over C).
 TEST(Context, ActivationsShrinkWithTheRanks) {
     const auto saved = [](std::uint32_t ranks) { return Layer(plan_of(ranks)).blocks.saved_bytes; };
@@ -194,6 +243,9 @@ TEST(Context, ProgramsAreSoundUnderEverySetting) {
                 plan.strategy.sharding = Sharding::zero1;
                 validate(plan);
                 EXPECT_TRUE(verify(build(plan)).empty());
+                plan.strategy.templated_ring = plan.strategy.batch_first = true;
+                validate(plan);
+                EXPECT_TRUE(verify(build(plan)).empty());
             }
 }
 
@@ -205,6 +257,10 @@ TEST(Context, RefusalsNameAKeyAndARemedy) {
     EXPECT_NE(refusal(plan_of(8, a2a)).find("/strategy/cp_comm_type: a2a divides"), std::string::npos);
     EXPECT_NE(refusal(plan_of(2, a2a_p2p)).find("/strategy/ulysses_degree: a ring of 2 context ranks"),
               std::string::npos);
+    Plan window = plan_of(2, all_gather);
+    window.model.attention_window = 512;
+    window.strategy.templated_ring = true;
+    EXPECT_NE(refusal(window).find("/strategy/templated_ring_attention: true, but queries see"), std::string::npos);
     Plan alone = plan_of(4);
     alone.strategy.ulysses_degree = 2;
     EXPECT_NE(refusal(alone).find("/strategy/ulysses_degree: 2, but"), std::string::npos);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
@@ -55,6 +57,43 @@ TEST(CountedEffects, KeptInputsAreNotGatheredAgain) {
     EXPECT_DOUBLE_EQ(kernel_flops(build(again)), kernel_flops(build(kept)));
     EXPECT_GT(memory(build(kept), 0).peak, memory(build(again), 0).peak);
     EXPECT_EQ(verify(build(kept)), std::vector<std::string>{});
+}
+
+/// Bytes of copies that stand behind gathers, or before scatters, each over all of a micro-batch's tokens.
+std::array<double, 2> copied(const Plan& plan) {
+    std::array<double, 2> bytes{};
+    const StepProgram flat = unrolled(build(plan));
+    for (const Op& op : flat.programs[0].ops) {
+        const std::string& name = flat.names[op.label.name];
+        const auto* compute = std::get_if<Compute>(&op.what);
+        if (compute == nullptr || name.find("order ") == std::string::npos) continue;
+        bytes[name.ends_with("ranks") ? 1 : 0] += kernels::bytes(flat.kernels[compute->kernel]);
+    }
+    return bytes;
+}
+
+/// Sequence by sequence, what tensor ranks gather and scatter is read and written once more; of one sequence what they
+/// gather is in order.
+TEST(CountedEffects, SequencesThatLieOneBehindTheOtherAreCopied) {
+    Plan plan = tiny_plan(4);
+    plan.strategy.sequence_parallel = true;
+    Plan copies = plan, one = plan, whole = plan;
+    copies.strategy.batch_first = one.strategy.batch_first = whole.strategy.batch_first = true;
+    one.training.micro_batch = 1;
+    whole.strategy.sequence_parallel = false;
+    const Moved a = moved(plan, 0), b = moved(copies, 0);
+    EXPECT_EQ(a.bytes, b.bytes);
+    EXPECT_EQ(a.calls, b.calls);
+    using Two = std::array<double, 2>;
+    EXPECT_EQ(copied(plan), (Two{0, 0}));
+    EXPECT_EQ(copied(whole), (Two{0, 0}));
+    const double each = 2.0 * 2 * static_cast<double>(plan.rank_tokens() * plan.model.hidden) * plan.micro_batches();
+    const double layers = plan.model.layers;
+    EXPECT_EQ(copied(copies), (Two{each * (6 * layers + 3), each * (4 * layers + 2)}))
+        << "of a block two inputs, again backward, and two gradients; of the ends the logits' and the words'";
+    EXPECT_EQ(copied(one)[0], 0);
+    EXPECT_EQ(copied(one)[1], copied(copies)[1]) << "half as many tokens in twice as many micro-batches";
+    EXPECT_EQ(verify(build(copies)), std::vector<std::string>{});
 }
 
 /// Megatron-Core: messages are posted ahead, and the host waits for none.

@@ -169,6 +169,40 @@ TEST(TensorOverlap, BuffersStayForTheWholeTraining) {
     EXPECT_EQ(tensor_overlap_buffers(plan), 7 * residual_bytes);
 }
 
+Plan pulled() {
+    Plan plan = overlapped();
+    plan.training.software = hardware::Software::pytorch;
+    plan.strategy.recompute_allgather = plan.strategy.async_tensor_allreduce = false;
+    return plan;
+}
+
+/// PyTorch's symmetric memory: of each of a block's four products that gather or scatter, parts of three other ranks.
+TEST(TensorOverlap, RanksOfPyTorchPullParts) {
+    const StepProgram step = build(pulled());
+    EXPECT_TRUE(verify(step).empty());
+    for (const char* name : {"block forward", "block backward"})
+        EXPECT_EQ(moved(block(step, name)),
+                  (std::map<CollectiveKind, Moved>{{CollectiveKind::send_recv, {12, 12, 12 * residual_bytes / 4}}}))
+            << name;
+    EXPECT_DOUBLE_EQ(kernel_flops(step), kernel_flops(build(overlapped())));
+    EXPECT_EQ(tensor_overlap_buffers(pulled()), residual_bytes / 2);
+    for (const kernels::Kernel& kernel : step.kernels)
+        if (const auto* gemm = std::get_if<kernels::Gemm>(&kernel)) {
+            EXPECT_EQ(gemm->spared, 0U);
+        }
+}
+
+/// A sum of several products is no product: what it leaves is scattered whole, and nothing runs beside it.
+TEST(TensorOverlap, SumsOfProductsAreNotPulled) {
+    Plan plan = pulled();
+    plan.training.fused_qkv = false;
+    const StepProgram step = build(plan);
+    EXPECT_TRUE(verify(step).empty());
+    const auto backward = moved(block(step, "block backward"));
+    EXPECT_EQ(backward.at(CollectiveKind::send_recv), (Moved{9, 9, 9 * residual_bytes / 4}));
+    EXPECT_EQ(backward.at(CollectiveKind::reduce_scatter), (Moved{1, 0, residual_bytes}));
+}
+
 TEST(TensorOverlap, LogitsAndExpertsStayAsTheyAre) {
     Plan plan = overlapped();
     const StepProgram with = build(plan);
@@ -192,6 +226,11 @@ TEST(TensorOverlap, IsRefusedWhereItCannotBe) {
     EXPECT_EQ(pointer_of([](Plan&) {}), "accepted");
     EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.sequence_parallel = false; }), key);
     EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.tensor = 1; }), key);
+    EXPECT_EQ(pointer_of([](Plan& p) {
+                  p.training.software = hardware::Software::pytorch;
+                  p.training.kernel_fusion = KernelFusion::operators;
+              }),
+              key);
     EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.async_tensor_allreduce = false; }), key);
     EXPECT_EQ(pointer_of([](Plan& p) { p.training.seq = 68, p.training.micro_batch = 1; }), key) << "17 a rank";
     EXPECT_EQ(pointer_of([](Plan& p) {

@@ -1,0 +1,30 @@
+#include "topology/usual_nodes.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "hardware/gpu.hpp"
+
+namespace orrery::topology {
+
+namespace {
+
+struct Usual {
+    std::string_view gpu, preset;
+};
+constexpr std::array usual{
+    Usual{"A100-SXM4-80GB", "dgx-a100"}, Usual{"A100-SXM4-40GB", "dgx-a100"}, Usual{"A800-SXM4-80GB", "dgx-a100"},
+    Usual{"H100-SXM5-80GB", "dgx-h100"}, Usual{"H100-SXM5-96GB", "dgx-h100"}, Usual{"H800-SXM5-80GB", "dgx-h100"},
+    Usual{"H200-SXM-141GB", "hgx-h200"}, Usual{"B200", "hgx-b200"},           Usual{"GB200", "gb200-nvl72"},
+    Usual{"GB300", "gb300-nvl72"},       Usual{"V100-SXM2-16GB", "dgx-1v"},   Usual{"V100-SXM2-32GB", "dgx-1v"},
+    Usual{"V100-SXM3-32GB", "dgx-2"},    Usual{"L40S", "pcie-l40s"}};
+
+}  // namespace
+
+std::string_view usual_nodes(std::string_view gpu) {
+    const hardware::Gpu* const known = gpu.empty() ? nullptr : hardware::find(gpu);
+    const auto row = known == nullptr ? usual.end() : std::ranges::find(usual, known->name, &Usual::gpu);
+    return row == usual.end() ? std::string_view() : row->preset;
+}
+
+}  // namespace orrery::topology
