@@ -19,10 +19,10 @@ double square_length(const kernels::Attention& a) {
 }
 
 /// Coordinates in which near means alike: sequence length and parallelism decide most, the split of heads little.
-/// times: as many blocks of queries by so many times the heads, each of a sequence as much shorter.
-Scatter<5>::Point coordinates(const kernels::Attention& a, double times = 1) {
-    const double batch = a.batch, heads = times * a.heads, kv_heads = times * a.kv_heads, head_dim = a.head_dim;
-    return {static_cast<float>(std::log(square_length(a) / times)), static_cast<float>(std::log(batch * heads)),
+/// Of a sequence so many times as short, by so many times the heads.
+Scatter<5>::Point coordinates(const kernels::Attention& a, double shorter = 1, double wider = 1) {
+    const double batch = a.batch, heads = wider * a.heads, kv_heads = wider * a.kv_heads, head_dim = a.head_dim;
+    return {static_cast<float>(std::log(square_length(a) / shorter)), static_cast<float>(std::log(batch * heads)),
             static_cast<float>(0.3 * std::log(heads)), static_cast<float>(0.3 * std::log(heads / kv_heads)),
             static_cast<float>(3.0 * std::log(head_dim))};
 }
@@ -81,7 +81,7 @@ double AttentionPredictor::beyond(const Lookup& lookup, const kernels::Attention
 }
 
 /// Blocks of queries fill the GPU, however few the heads, and each goes over more keys before it ends: a sequence
-/// beyond the longest one is at least as quick as that many blocks of the longest.
+/// beyond the longest one is at least as quick as that many blocks of the longest, and as the longest itself.
 double AttentionPredictor::ratio(const Lookup& table, const kernels::Attention& a, Answer& out) {
     const auto mean = [&](const auto& weights) {
         double ratio = 0;
@@ -89,15 +89,20 @@ double AttentionPredictor::ratio(const Lookup& table, const kernels::Attention& 
         return ratio;
     };
     out.weights = table.scatter.weights(coordinates(a));
-    const double found = mean(out.weights), times = beyond(table, a);
+    double best = mean(out.weights);
+    const double times = beyond(table, a);
     out.outside = out.weights.size() > 1 && times > 1;
-    if (!out.outside || !std::isfinite(times)) return found;
-    auto as_blocks = table.scatter.weights(coordinates(a, times));
-    const double of_blocks = mean(as_blocks);
-    if (of_blocks >= found) return found;
-    out.weights = std::move(as_blocks);
-    out.blocks_of = square_length(a) / times;
-    return of_blocks;
+    if (!out.outside || !std::isfinite(times)) return best;
+    for (const double wider : {times, 1.0}) {
+        auto weights = table.scatter.weights(coordinates(a, times, wider));
+        const double ratio = mean(weights);
+        if (ratio >= best) continue;
+        best = ratio;
+        out.weights = std::move(weights);
+        out.rate_of = square_length(a) / times;
+        out.as_blocks = wider > 1;
+    }
+    return best;
 }
 
 AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& a) const {
@@ -158,9 +163,9 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
         const std::string shape = fmt::format("b{} s{} h{} kv{} d{}", p.batch, p.seq, p.heads, p.kv_heads, p.head_dim);
         out += to_text(w, shape, p.seconds, found.kriged.has_value());
     }
-    if (found.blocks_of > 0)
-        out +=
-            fmt::format("  longer than any row: with the rate of as many blocks of {:.0f} tokens\n", found.blocks_of);
+    if (found.rate_of > 0)
+        out += fmt::format("  longer than any row: with the rate of {}{:.0f} tokens\n",
+                           found.as_blocks ? "as many blocks of " : "", found.rate_of);
     if (!a.plain())
         out += fmt::format("  no rows of these lengths: with the rate of {:.0f} queries of as many keys\n",
                            square_length(a));

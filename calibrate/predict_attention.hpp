@@ -36,7 +36,8 @@ private:
         double seconds = 0;  ///< of the pass and mask that the table measured
         double half_width = 0;
         bool outside = false;
-        double blocks_of = 0;  ///< tokens: of the longest row, where one that is longer has its rate; else 0
+        double rate_of = 0;      ///< tokens: of the longest row, where one that is longer has its rate; else 0
+        bool as_blocks = false;  ///< of so many more heads
         std::optional<ScatteredTimes::Answer> kriged = {};  ///< where kriging answers
     };
     [[nodiscard]] Answer answer(const kernels::Attention& attention) const;

@@ -125,8 +125,10 @@ void add_format(CLI::App& command, const doors::Importer& importer) {
     format->add_option("--gpus", request.gpus, "how many GPUs, where the file does not say or another number is meant")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 27));
-    format->add_option("--model", request.model, "a Hugging Face config.json: the model, in place of the file's")
-        ->type_name("CONFIG");
+    format
+        ->add_option("--model", request.model,
+                     "a Hugging Face config.json, or a model of `orrery list models`, in place of the file's")
+        ->type_name("MODEL");
     format->add_option("--set", options->set, "a key of the scenario, as in training.seq_length=4096; may be repeated")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);

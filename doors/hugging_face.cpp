@@ -5,7 +5,7 @@
 namespace orrery::doors {
 
 void read_hugging_face(const Request& request, Draft& draft) {
-    put_hugging_face(request.file, draft);
+    put_named_model(request.file, draft);
     draft.want("/training/seq_length", draft.whole_file(), "a model does not say how it is trained: no sequence length",
                "--set training.seq_length=N");
     draft.want("/training/global_batch_size", draft.whole_file(),

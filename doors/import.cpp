@@ -55,7 +55,7 @@ Imported import_scenario(const Importer& importer, const Request& request) {
     draft.set("/description", fmt::format("Imported from {} of {}.", from, importer.what), draft.whole_file());
     try {
         importer.read(request, draft);
-        if (!request.model.empty()) put_hugging_face(request.model, draft);
+        if (!request.model.empty()) put_named_model(request.model, draft);
     } catch (const Error& error) {
         throw error.in_file(draft.file());
     }

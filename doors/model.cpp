@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include "documents/write_fields.hpp"
@@ -26,27 +27,52 @@ void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft
     if (spec.text.layers > 0) draft.set_default("/training/decoder_seq", spec.max_positions, origin);
 }
 
-void put_hugging_face(const std::string& file, Draft& draft) {
+namespace {
+
+/// Of a config.json, or of the catalog where no file has such a name.
+bool is_of_catalog(const std::string& named) {
+    const auto all = models::catalog();
+    const bool known = std::ranges::find(all, named, &models::ModelSpec::name) != all.end();
+    return known && !std::filesystem::exists(named);
+}
+
+models::ModelSpec read_model(const std::string& named) {
+    return is_of_catalog(named) ? models::find(named) : models::import_hugging_face(named);
+}
+
+/// Whether transformers' code of such a model has queries, keys and values, and a gate and its matrix, as one product.
+struct Joined {
+    bool heads, gate;
+};
+Joined joined(const std::string& named, const models::ModelSpec& spec) {
+    if (is_of_catalog(named)) return {spec.family == models::Family::gpt, false};
+    // Those with qkv_proj, c_attn, query_key_value, Wqkv; and with gate_up_proj.
+    constexpr std::array<std::string_view, 8> joins_heads{"phi3", "qwen",  "gpt2",   "gpt_neox",
+                                                          "mpt",  "bloom", "falcon", "gpt_bigcode"};
+    const std::string type = read_json(named).value("model_type", "");
+    return {std::ranges::find(joins_heads, type) != joins_heads.end(), type == "phi3"};
+}
+
+}  // namespace
+
+void put_named_model(const std::string& named, Draft& draft) {
+    const Origin origin = is_of_catalog(named) ? Origin{{"", "--model"}, ""} : Origin{{named, ""}, ""};
     try {
-        put_model(models::import_hugging_face(file), {{file, ""}, ""}, draft);
+        put_model(read_model(named), origin, draft);
     } catch (const Error& error) {
         draft.findings.refuse(error, {error.file(), error.pointer()});
     }
 }
 
-void put_transformers_modules(const std::string& file, Draft& draft) {
-    // Those with qkv_proj, c_attn, query_key_value, Wqkv; and with gate_up_proj.
-    constexpr std::array<std::string_view, 8> joins_heads{"phi3", "qwen",  "gpt2",   "gpt_neox",
-                                                          "mpt",  "bloom", "falcon", "gpt_bigcode"};
+void put_transformers_modules(const std::string& named, Draft& draft) {
+    const Origin origin{{named, ""}, ""};
     try {
-        const models::ModelSpec spec = models::import_hugging_face(file);
-        const std::string type = read_json(file).value("model_type", "");
-        const Origin origin{{file, ""}, ""};
+        const models::ModelSpec spec = read_model(named);
+        const Joined one = joined(named, spec);
         if (!spec.takes_images()) draft.set_default("/training/cross_entropy", "torch", origin);
         if (spec.norm == models::NormKind::rmsnorm) draft.set_default("/training/fused_rms_norm", false, origin);
-        draft.set_default("/training/fuse_attention_qkv", std::ranges::find(joins_heads, type) != joins_heads.end(),
-                          origin);
-        if (spec.gated) draft.set_default("/training/fuse_attention_ffn", type == "phi3", origin);
+        draft.set_default("/training/fuse_attention_qkv", one.heads, origin);
+        if (spec.gated) draft.set_default("/training/fuse_attention_ffn", one.gate, origin);
     } catch (const Error&) {
         return;
     }

@@ -16,9 +16,9 @@ constexpr std::string_view on_h200 =
     "PyTorch 2.11 and cuDNN 9.19 on an H200, 4,096 to 32,768 tokens, over the profile's table "
     "(tests/gpu/measured/h200-pytorch-kernels.json)";
 constexpr std::uint32_t usual_heads = 128, wide_heads = 129;  ///< and more
-constexpr AttentionRates flash_2_on_hopper{0.527, 0.553, on_h200};
+constexpr AttentionRates flash_2_on_hopper{0.527, 0.550, on_h200};
 constexpr AttentionRates wide_flash_2_on_hopper{0.458, 0.477, on_h200};
-constexpr AttentionRates cudnn_on_hopper{1.031, 0.957, on_h200};
+constexpr AttentionRates cudnn_on_hopper{1.031, 0.954, on_h200};
 constexpr AttentionRates wide_cudnn_on_hopper{1.084, 0.685, on_h200};
 /// Tables of Ampere are FlashAttention-2's.
 /// "around 2x faster than FlashAttention" (arXiv 2307.08691, section 4.1).

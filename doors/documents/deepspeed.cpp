@@ -162,7 +162,9 @@ void read_precision(const Givens& given, Draft& draft) {
         if (enabled == nullptr) continue;
         if (enabled->value == own_value)
             draft.want("/training/precision", enabled->origin, "is \"auto\": its value is another program's argument",
-                       fmt::format("--set training.precision={}", precision));
+                       given.find("fp16.enabled") != nullptr && given.find("bf16.enabled") != nullptr
+                           ? "--set training.precision=bf16, or fp16"
+                           : fmt::format("--set training.precision={}", precision));
         else if (given.is_on(name))
             draft.set("/training/precision", precision, enabled->origin);
     }
@@ -321,7 +323,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
         put_transformers_modules(request.model, draft);
     else
         draft.want("/model", draft.whole_file(), "DeepSpeed's files do not describe the model",
-                   "--model CONFIG.json of Hugging Face, or --set model.name=NAME of `orrery list models`");
+                   "--model with a config.json of Hugging Face, or a name of `orrery list models`");
 }
 
 }  // namespace orrery::doors

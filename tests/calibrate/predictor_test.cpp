@@ -252,6 +252,22 @@ TEST(PredictAttention, FewHeadsCatchUpWithManyBeyondTheLongestRow) {
     EXPECT_NEAR(before / rate(32, 16384), 1, 0.1) << "a million tokens have as many blocks";
 }
 
+/// Nor is a longer sequence slower than the longest: rows of more heads may be.
+TEST(PredictAttention, LongerSequencesAreNoSlowerThanTheLongest) {
+    for (const char* name : {"a100", "h100", "h200", "b200", "gb300"}) {
+        const Profile profile = load_profile(std::string("scenarios/profiles/") + name + ".json");
+        const Predictor predictor(profile);
+        for (const std::uint32_t heads : {4U, 8U, 32U, 64U}) {
+            const auto rate = [&](std::uint32_t seq) {
+                const Attention attention{Dtype::bf16, false, true, 1, seq, heads, heads, 128};
+                return kernels::flops(attention) / predictor.at_table_clock(attention).seconds;
+            };
+            for (std::uint32_t seq = 32768; seq <= 1U << 20; seq *= 2)
+                EXPECT_GE(rate(seq), 0.99 * rate(16384)) << name << ' ' << heads << ' ' << seq;
+        }
+    }
+}
+
 TEST(PredictAttention, NeedsATable) {
     Profile profile = small_profile();
     profile.attention.clear();

@@ -101,6 +101,25 @@ TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
     EXPECT_EQ(at(told, "/strategy/sharding"), "zero3");
 }
 
+/// A config.json's and the catalog's Llama are one model, computed as transformers does.
+TEST(DeepSpeed, TakesAModelOfTheCatalogByName) {
+    const std::string text = R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+        "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}, "bf16": {"enabled": true}})";
+    const auto of = [&](const char* model) {
+        Request request = on(8);
+        request.model = model;
+        return imported("deepspeed", text, request, {"training.seq_length=4096"});
+    };
+    const Imported named = of("llama2-7b"), read = of("scenarios/models/llama2-7b.json");
+    EXPECT_FALSE(named.refused()) << refusals(named);
+    for (const char* key : {"/model/hidden_size", "/model/num_hidden_layers", "/training/fuse_attention_qkv",
+                            "/training/fuse_attention_ffn", "/training/fused_rms_norm", "/training/cross_entropy"})
+        EXPECT_EQ(at(named, key), at(read, key)) << key;
+    EXPECT_EQ(at(named, "/training/fuse_attention_qkv"), false);
+    EXPECT_EQ(at(of("gpt2"), "/training/fuse_attention_qkv"), true);
+    EXPECT_TRUE(says(of("llama2-8b"), Verdict::refused, "cannot be read"));
+}
+
 TEST(DeepSpeed, ReadsStatesInBf16Alone) {
     const auto with = [](const std::string& keys) {
         return imported(

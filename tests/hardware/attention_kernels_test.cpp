@@ -34,7 +34,7 @@ TEST(AttentionKernels, TablesAreOfFlashAttention2OnAmpereAndNewerOnHopper) {
     EXPECT_EQ(attention_rates(AttentionKernel::flash_triton, 80, {.head_dim = 64}).backward, 0.5);
     EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 90, {.head_dim = 128}).forward, 0.527 / 1.4, 1e-12);
     EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 90, {.head_dim = 128}).forward, 0.527);
-    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 128}).backward, 0.957);
+    EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 128}).backward, 0.954);
     EXPECT_LT(attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 192}).backward,
               attention_rates(AttentionKernel::cudnn, 90, {.head_dim = 128}).backward)
         << "wide heads";

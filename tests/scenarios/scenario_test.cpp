@@ -181,6 +181,9 @@ TEST(Scenario, DeepSpeedAsksForPartsOfLargeLayers) {
     EXPECT_EQ(prefetch("llama2-7b"), 0U);
     document["strategy"]["fsdp_prefetch"] = 1;
     EXPECT_EQ(prefetch("llama2-7b"), 1U);
+    document["strategy"].erase("fsdp_prefetch");
+    document["strategy"]["offload_param_device"] = "cpu";
+    EXPECT_EQ(prefetch("llama2-7b"), 1U) << "what is offloaded comes in an order of its own";
 }
 
 /// PEFT's adapters stand beside each product, and these are apart.
