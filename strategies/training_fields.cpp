@@ -139,8 +139,8 @@ constexpr std::array of_training{
                 "one, as NeMo has its squared ReLU.",
         .origin = "Megatron-Core; Megatron-LM (no-bias-gelu-fusion, no-bias-swiglu-fusion)"}),
     field<&Training::fused_rms_norm>({.name = "fused_rms_norm",
-        .help = "RMSNorm, where the model has it, is one kernel forward and one backward; false: PyTorch's operators one "
-                "by one, as Llama's own code has it.",
+        .help = "RMSNorm, where the model has it, is one kernel forward and one backward; false: PyTorch's operators, "
+                "one by one, as Llama's own code has it.",
         .origin = "PaddleNLP (use_fused_rms_norm); meta-llama/llama, model.py"}),
     field<&Training::enable_gqa>({.name = "enable_gqa",
         .help = "Attention takes fewer heads of keys and values than of queries as they are; false: copies of them, "

@@ -29,7 +29,7 @@ constexpr Row rows[] = {
     rule("training.data_parallel_degree"), rule("training.data_parallel_replicate_degree"),
     rule("training.data_parallel_shard_degree"), rule("training.tensor_parallel_degree"), rule("training.compile"),
     rule("training.deterministic"), rule("debug.deterministic"), rule("training.dtype"),
-    refused("training.enable_cpu_offload", "weights in host memory are not modelled yet", "false"),
+    rule("training.enable_cpu_offload"),
     harmless("training.*"), rule("parallelism.data_parallel_replicate_degree"),
     rule("parallelism.data_parallel_shard_degree"), rule("parallelism.tensor_parallel_degree"),
     rule("parallelism.pipeline_parallel_degree"), rule("parallelism.pipeline_parallel_schedule"),
@@ -121,6 +121,15 @@ void read_reshard(const Givens& given, const Origin& origin, Draft& draft) {
     if (stays) draft.set("/strategy/fsdp_reshard_after_forward", false, place);
 }
 
+/// FSDP2's CPUOffloadPolicy: shares of weights, their gradients and the optimizer's states are the host's.
+void read_offload(const Givens& given, Draft& draft) {
+    const Given* const said = given.find("training.enable_cpu_offload");
+    if (said == nullptr || !given.is_on("training.enable_cpu_offload")) return;
+    draft.set("/strategy/offload_param_device", "cpu", said->origin);
+    draft.set("/strategy/optimizer_cpu_offload", true, said->origin);
+    draft.set("/strategy/overlap_cpu_optimizer_d2h_h2d", true, said->origin);
+}
+
 void read_sharding(const Givens& given, Draft& draft) {
     const auto number = [&](const Given* found, std::uint64_t fallback) {
         return found == nullptr ? fallback : whole_number(found->value).value_or(fallback);
@@ -138,6 +147,7 @@ void read_sharding(const Givens& given, Draft& draft) {
     draft.set("/training/gradient_accumulation_fusion", false, draft.whole_file());  // autograd adds
     if (sharded) draft.set("/strategy/fsdp_implementation", "fsdp2", origin);
     if (sharded) read_reshard(given, origin, draft);
+    if (sharded) read_offload(given, draft);
     // torch.distributed.pipelining (stage.py, backward_maybe_with_nosync) syncs behind a stage's last backward alone.
     if (sharded && draft.whole("/strategy/pipeline", 1) > 1) draft.set("/strategy/gradient_sync", "step", origin);
     // All degrees together are the GPUs that the file was written for.

@@ -34,6 +34,16 @@ TEST(TorchTitan, ReadsTheExample) {
     EXPECT_EQ(at(job, "/training/enable_gqa"), true);
 }
 
+/// Shares of weights, gradients and states in host memory (FSDP2's CPUOffloadPolicy).
+TEST(TorchTitan, ReadsWhatTheHostKeeps) {
+    const Imported job = read(llama + "enable_cpu_offload = true\n", 8);
+    ASSERT_FALSE(job.refused()) << refusals(job);
+    EXPECT_EQ(at(job, "/strategy/offload_param_device"), "cpu");
+    EXPECT_EQ(at(job, "/strategy/optimizer_cpu_offload"), true);
+    EXPECT_EQ(at(job, "/strategy/fsdp_implementation"), "fsdp2");
+    EXPECT_EQ(at(read(llama + "enable_cpu_offload = false\n", 8), "/strategy/offload_param_device"), nullptr);
+}
+
 TEST(TorchTitan, ReadsWhatPyTorchRuns) {
     const auto with = [](const char* mode) {
         return read(llama + "[activation_checkpoint]\nmode = \"" + mode + "\"\n");

@@ -44,6 +44,8 @@ TEST(Interval, WidensWithWhatIsLessKnown) {
     const double kernels = width(of(&Breakdown::gemm, 0.04));
     EXPECT_GT(width(of(&Breakdown::gemm, 0.08)), kernels);
     EXPECT_GT(width(of(&Breakdown::launch, 0.04)), kernels) << "host time is an estimate";
+    EXPECT_NEAR(std::log(width(of(&Breakdown::offload, 0.04))), 2 * normal_quantile(0.9) * 0.1534, 0.001)
+        << "what hosts copy and update";
     EXPECT_GT(width(of(&Breakdown::data_comm, 0.04, true)), width(of(&Breakdown::data_comm, 0.04)));
     EXPECT_GT(width(of(&Breakdown::gemm, 0.04, false, hardware::Software::orrery, 0.5)), kernels);
     const Interval framework = of(&Breakdown::gemm, 0.04, false, hardware::Software::megatron_lm);

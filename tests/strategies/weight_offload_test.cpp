@@ -221,6 +221,25 @@ TEST(WeightOffload, StatesPassThroughBuffers) {
         }
 }
 
+/// torch.distributed.fsdp's CPUOffloadPolicy: gradients leave as DeepSpeed's do.
+TEST(WeightOffload, FsdpOffloadsItsSharesToo) {
+    const Plan deepspeed = offloading(OffloadDevice::cpu, OffloadDevice::cpu);
+    for (const auto implementation : {FsdpImplementation::fsdp1, FsdpImplementation::fsdp2}) {
+        Plan plan = deepspeed;
+        plan.strategy.full_sharding.implementation = implementation;
+        EXPECT_EQ(refused_at(plan), "accepted");
+        const StepProgram step = build(plan);
+        EXPECT_EQ(verify(step), std::vector<std::string>{});
+        auto moved = copied(step), others = copied(build(deepspeed));
+        EXPECT_LT(moved["weights to device"], others["weights to device"]) << "the head's stay from its forward on";
+        moved.erase("weights to device");
+        others.erase("weights to device");
+        EXPECT_EQ(moved, others);
+        plan.strategy.full_sharding.prefetch = 2;
+        EXPECT_EQ(refused_at(plan), "/strategy/fsdp_prefetch");
+    }
+}
+
 TEST(WeightOffload, WhatDoesNotCombineIsRefused) {
     const auto pointer = [](auto change) {
         Plan plan = offloading(OffloadDevice::cpu, OffloadDevice::nvme);
