@@ -12,6 +12,15 @@
 
 namespace orrery::doors {
 
+namespace {
+
+bool is_listed(const std::string& name) {
+    const auto all = models::catalog();
+    return std::ranges::find(all, name, &models::ModelSpec::name) != all.end();
+}
+
+}  // namespace
+
 void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft) {
     nlohmann::ordered_json model = documents::write_fields(models::model_fields(), spec);
     if (model.contains("dropout")) {  // a scenario's training says it
@@ -19,8 +28,7 @@ void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft
         model.erase("dropout");
     }
     // The catalog knows the family of its models, and a scenario may not say it again.
-    const auto all = models::catalog();
-    if (std::ranges::find(all, spec.name, &models::ModelSpec::name) != all.end()) model.erase("model_type");
+    if (is_listed(spec.name)) model.erase("model_type");
     draft.set("/model", std::move(model), origin);
     if (!spec.takes_images()) return;  // an image is as many tokens as it has patches
     draft.set_default("/training/seq_length", spec.image.tokens(), origin);
@@ -30,11 +38,7 @@ void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft
 namespace {
 
 /// Of a config.json, or of the catalog where no file has such a name.
-bool is_of_catalog(const std::string& named) {
-    const auto all = models::catalog();
-    const bool known = std::ranges::find(all, named, &models::ModelSpec::name) != all.end();
-    return known && !std::filesystem::exists(named);
-}
+bool is_of_catalog(const std::string& named) { return is_listed(named) && !std::filesystem::exists(named); }
 
 models::ModelSpec read_model(const std::string& named) {
     return is_of_catalog(named) ? models::find(named) : models::import_hugging_face(named);

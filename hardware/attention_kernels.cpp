@@ -88,19 +88,22 @@ AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) 
     return {rates.forward * share.forward, rates.backward * share.backward, share.origin};
 }
 
+AttentionRates flash_2(int compute_capability, const AttentionShape& shape) {
+    if (compute_capability >= blackwell) return flash_2_on_blackwell(compute_capability, shape.seq);
+    if (!is_hopper(compute_capability)) return as_the_table;
+    return shape.head_dim >= wide_heads ? wide_flash_2_on_hopper : flash_2_on_hopper;
+}
+
 AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, const AttentionShape& shape) {
     const bool on_hopper = is_hopper(compute_capability), wide = shape.head_dim >= wide_heads;
     const bool measured_since_9_17 = shape.head_dim >= usual_heads && shape.window == 0;
     if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell && measured_since_9_17)
         return cudnn_on_blackwell(compute_capability, wide, shape.seq);
-    const AttentionRates flash_2 = compute_capability >= blackwell ? flash_2_on_blackwell(compute_capability, shape.seq)
-                                   : !on_hopper                    ? as_the_table
-                                   : wide                          ? wide_flash_2_on_hopper
-                                                                   : flash_2_on_hopper;
+    const AttentionRates older = flash_2(compute_capability, shape);
     switch (kernel) {
-        case AttentionKernel::flash_1: return slower(flash_2, flash_1_over_2);
-        case AttentionKernel::flash_triton: return slower(flash_2, triton_over_flash_2);
-        case AttentionKernel::flash_2: return flash_2;
+        case AttentionKernel::flash_1: return slower(older, flash_1_over_2);
+        case AttentionKernel::flash_triton: return slower(older, triton_over_flash_2);
+        case AttentionKernel::flash_2: return older;
         case AttentionKernel::cudnn:
         case AttentionKernel::cudnn_9_17:
             return !on_hopper ? as_the_table : wide ? wide_cudnn_on_hopper : cudnn_on_hopper;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/compute_capability.hpp"
+#include "sim/memory_rate.hpp"
 #include "strategies/shard_copies.hpp"
 
 namespace orrery::sim {
@@ -28,7 +29,7 @@ double accumulation_seconds(const kernels::Kernel& kernel, double alone, const s
     const double written = std::max(2U, kernels::size_of(product->dtype));
     const double moved = 2.0 * std::max(2U, kernels::size_of(plan.training.precision.grad_reduce));
     const double elements = static_cast<double>(product->batch) * product->m * product->n;
-    const double rate = predictor.constant("memory_bytes_per_second") * predictor.constant_or("sustained_memory", 1);
+    const double rate = stream_rate(predictor);
     const double further = elements * std::max(0.0, moved - written);
     if (one_tile_at_a_time(compute_capability)) return further / rate;
     return std::max(0.0, (static_cast<double>(kernels::bytes(kernel)) + further) / rate - alone);

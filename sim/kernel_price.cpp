@@ -13,17 +13,12 @@
 #include "hardware/power.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
+#include "sim/memory_rate.hpp"
 #include "sim/narrow_kernels.hpp"
 
 namespace orrery::sim {
 
 namespace {
-
-/// A device without a datasheet's rate is the one that the profile measured.
-double memory_share(const hardware::Gpu& gpu, const calibrate::Predictor& predictor) {
-    const double rate = gpu.memory_bytes_per_second;
-    return rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
-}
 
 /// Of a kernel over that of the table.
 double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel which, int compute_capability) {
@@ -74,7 +69,7 @@ KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies
       predictor_(predictor),
       compute_capability_(gpu.compute_capability),
       memory_(memory_share(gpu, predictor)),
-      stream_(predictor.constant("memory_bytes_per_second") * predictor.constant_or("sustained_memory", 1)),
+      stream_(stream_rate(predictor)),
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),
       caches_(step, predictor, std::min(gpus_per_node, step.mesh.ranks())),
       limit_(predictor, power_share(gpu, predictor)),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/normal.hpp"
+#include "sim/memory_rate.hpp"
 
 namespace orrery::sim {
 
@@ -38,8 +39,7 @@ double WorkTimes::computing(std::uint32_t kind, double flops) const {
 
 double WorkTimes::moving(std::uint32_t kind, double bytes) const {
     const calibrate::Predictor& predictor = *kinds_[kind].predictor;
-    const double rate = kinds_[kind].gpu.memory_bytes_per_second;
-    const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
+    const double memory = memory_share(kinds_[kind].gpu, predictor);
     const double each = kernels::bytes(kernels::Pointwise{kernels::PointwiseKind::add, dtype_, 1, 1});
     const double elements = std::max(1.0, std::ceil(bytes / each)), columns = std::min(elements, longest_row);
     const kernels::Pointwise sum{kernels::PointwiseKind::add, dtype_,

@@ -38,8 +38,8 @@ void check_full_sharding(const Plan& plan) {
         refuse(others_key, "given beside ZeRO++, which is DeepSpeed's and has an order of its own",
                "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this",
                Source::deepspeed_order);
-    of_others
-        .implementation = {};  // FSDP offloads shares too (CPUOffloadPolicy), and copies what it gathers its own way
+    // FSDP offloads shares too (CPUOffloadPolicy), and copies what it gathers its own way.
+    of_others.implementation = {};
     const std::string_view order_key = given_key(of_others);
     if (plan.offloads_weights() && !order_key.empty())
         refuse(order_key, "given beside weights that are offloaded, which come in DeepSpeed's order",

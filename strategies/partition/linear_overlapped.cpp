@@ -15,6 +15,7 @@ void LinearSharder::overlapped_forward() {
     begin_branch();
     if (column_) {
         if (!cast_by_norm()) quantise(list, gemm_.m / stream_.tensor, gemm_.k);
+        if (pulls_parts(stream_.plan)) add_copy_to_buffer(list, stream_, gemm_.k);
         add_ring_product(list, product, gemm_.k);
     } else {
         quantise(list, gemm_.m, gemm_.k);
@@ -30,10 +31,9 @@ void LinearSharder::overlapped_forward() {
 /// Of a gradient of a row-parallel layer's outputs parts come beside the parts of its input's.
 void LinearSharder::gathered_backward(const Gemm& dgrad) {
     auto& list = piece_.backward;
-    if (is_narrow(compute_))  // into the buffer at once
-        quantise(list, gemm_.m / stream_.tensor, gemm_.n);
-    else if (!pulls_parts(stream_.plan))
-        add_copy_to_buffer(list, stream_, gemm_.n);
+    quantise(list, gemm_.m / stream_.tensor, gemm_.n);
+    const bool casts_into_it = is_narrow(compute_) && !pulls_parts(stream_.plan);
+    if (!casts_into_it) add_copy_to_buffer(list, stream_, gemm_.n);
     add_ring_product(list, {stream_, op_.name + " dgrad", dgrad}, gemm_.n);
     add_turned(list, stream_, gemm_.m, gemm_.n);
 }

@@ -31,9 +31,7 @@ bool overlaps_collectives(const LayerStream& stream, const models::Linear& op) {
 /// Exchanges stand on a lane of their own and wait for nothing but each other, as far ahead as there are flags to wait
 /// for them (comm_gemm_overlap.cpp, split_overlap_ag: streams to send and to receive on).
 void add_ring_product(std::vector<Work>& list, const Product& product, std::uint64_t width) {
-    const bool pulled = pulls_parts(product.stream.plan);
-    const std::uint32_t ahead = pulled ? 2 : 8;
-    if (pulled) add_copy_to_buffer(list, product.stream, width);
+    const std::uint32_t ahead = pulls_parts(product.stream.plan) ? 2 : 8;
     const std::uint32_t ranks = product.stream.tensor;
     const std::uint64_t bytes =
         product.stream.tokens / ranks * width * gathered_bytes(product.stream.plan.training.precision);

@@ -1,10 +1,10 @@
 // Which steps a GPU records as one graph: the others are refused by key.
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
 #include "run/support.hpp"
 #include "strategies/build.hpp"
 #include "tests/run/gpu_on_paper.hpp"
+#include "tests/run/refusal.hpp"
 #include "tests/run/small_models.hpp"
 
 namespace orrery::run {
@@ -20,37 +20,25 @@ Plan recorded() {
     return plan;
 }
 
-/// The pointer of a refusal; empty: there was none.
-template <class Ask>
-std::string refusal(const Ask& ask) {
-    try {
-        ask();
-    } catch (const Error& error) {
-        EXPECT_FALSE(error.hint().empty());
-        return error.pointer();
-    }
-    return "";
-}
-
 TEST(GraphSupport, TakesWholeStepsOfEveryMesh) {
     Plan plan = recorded();
-    EXPECT_EQ(refusal([&] { require_executable(plan); }), "");
+    EXPECT_EQ(refusal(plan), "");
     plan.strategy.tensor = plan.strategy.pipeline = plan.strategy.data = 2;
-    EXPECT_EQ(refusal([&] { require_executable(plan); }), "");
+    EXPECT_EQ(refusal(plan), "");
 }
 
 TEST(GraphSupport, RefusesPartsOfSteps) {
     Plan plan = recorded();
     for (const auto scope : {strategies::CudaGraphScope::outside_experts, strategies::CudaGraphScope::routers}) {
         plan.training.cuda_graph_scope = scope;
-        EXPECT_EQ(refusal([&] { require_executable(plan); }), "/training/cuda_graph_scope");
+        EXPECT_EQ(refusal(plan), "/training/cuda_graph_scope");
     }
 }
 
 TEST(GraphSupport, RefusesStepsThatRunIntoEachOther) {
     Plan plan = recorded();
     plan.strategy.schedule = strategies::ScheduleKind::pipedream_2bw;
-    EXPECT_EQ(refusal([&] { require_executable(plan); }), "/training/cuda_graph");
+    EXPECT_EQ(refusal(plan), "/training/cuda_graph");
 }
 
 TEST(GraphSupport, GraphsAreAGpus) {
