@@ -61,6 +61,10 @@ constexpr double turn_of_cublas_lt = (267 - 69) * us / 7;
 /// backward for 64 experts whose products are joined (its issue 2897), over the six products of each. On a Grace.
 constexpr double python_of_expert = (1200 + 2100) * us / 64 / 6;
 
+/// Hooks of DeepSpeed 0.14 around a linear layer, in calls of torch.nn.Linear, which is one operator of PyTorch's
+/// forward (tools/module_hooks.py: Hugging Face's Llama, medians of three runs, which lie 3% apart).
+constexpr double zero3_forward = 24.0, zero3_backward = 33.5;
+
 constexpr HostTime graph_executor{0, 1, "no Python between kernels; beside the launch nothing was measured"};
 constexpr HostTime own_runtime{0, 1, "each operation is one call from C++; beside the launch nothing was measured"};
 
@@ -118,6 +122,23 @@ double further_expert_seconds(Software software, HostProcessor processor, double
     if (software != Software::transformer_engine) return turn;
     const auto kernel = [&](HostProcessor of) { return dispatch_seconds(software, of, launches[of]); };
     return turn + python_of_expert * kernel(processor) / kernel(HostProcessor::grace);
+}
+
+namespace {
+
+/// Python's and the dispatcher's own for one call of torch.nn.Linear.
+double linear_seconds(HostProcessor processor) {
+    return host_time(Software::pytorch, processor).seconds / launches_of_kernel *
+           share_of_way(Software::pytorch, Way::forward);
+}
+
+}  // namespace
+
+double zero3_visit_seconds(HostProcessor processor) { return zero3_forward * linear_seconds(processor); }
+
+/// A backward visits as a forward does.
+double zero3_bucket_seconds(HostProcessor processor) {
+    return (zero3_backward - zero3_forward) * linear_seconds(processor);
 }
 
 }  // namespace orrery::hardware

@@ -70,4 +70,10 @@ double further_product_seconds(Software software, double launch_seconds);
 /// The same of the products of a rank's experts, for each of which Python has work of its own besides.
 double further_expert_seconds(Software software, HostProcessor processor, double launch_seconds);
 
+/// What DeepSpeed's third stage takes in Python alone around a linear layer of PyTorch's, each time that a forward or a
+/// backward comes by: hooks that fetch and release its parameters, and autograd's functions around it (README.md).
+double zero3_visit_seconds(HostProcessor processor);
+/// The same for the gradients of a linear layer, which go into a bucket.
+double zero3_bucket_seconds(HostProcessor processor);
+
 }  // namespace orrery::hardware

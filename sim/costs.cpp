@@ -6,6 +6,7 @@
 
 #include "base/overloaded.hpp"
 #include "sim/kernel_price.hpp"
+#include "sim/module_hooks.hpp"
 #include "strategies/compiled.hpp"
 #include "strategies/hazards.hpp"
 
@@ -124,7 +125,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const Launches launches =
             routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, gpu.host, launch) : Launches{};
         kernels_.push_back({price.seconds() + gap_, price.estimate.extrapolated, price.estimate.derived, launches,
-                            std::holds_alternative<kernels::Gemm>(kernel)});
+                            std::holds_alternative<kernels::Gemm>(kernel), hook_seconds(kernel, plan, gpu.host)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);
     if (has<strategies::Copy>(step)) {
@@ -205,6 +206,10 @@ double Costs::dispatch(const Op& op) const {
     if (op.label.phase == strategies::Phase::optimizer && is_product(op))
         return plain_dispatch_[way] / hardware::plain_kernels_per_dispatch;
     if (op.label.phase == strategies::Phase::optimizer) return plain_dispatch_[way];
+    return layer_dispatch(op, way) + hooks(op);
+}
+
+double Costs::layer_dispatch(const Op& op, hardware::Way way) const {
     if (op.label.single) return plain_dispatch_[way] / hardware::plain_kernels_per_dispatch;
     if (op.label.plain) return op.label.routed ? plain_dispatch_[way] : router_dispatch_[way];
     if (op.label.looped)

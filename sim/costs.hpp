@@ -110,6 +110,7 @@ struct KernelCost {
     std::string_view derived = {};  ///< as calibrate::Estimate says it
     Launches launches = {};         ///< where it is on routed tokens
     bool product = false;
+    double hooks = 0;  ///< seconds of the host around its module (module_hooks.hpp), in a step's layers
 };
 
 /// What kernels do beside a collective: take longer (Beside, by the profile's overlap_slowdown), or as long as alone.
@@ -156,7 +157,7 @@ public:
     /// Seconds of the host for an operation that is no call: those on routed tokens, or all but a router's
     /// operators, may stay out of a CUDA graph; an update and operators that layers leave to the framework
     /// (Label::plain) are the framework's own, whoever wrote the layers; a product of an update (Muon's) is one plain
-    /// kernel. What an engine's loop hands out (Label::looped) costs a turn of it.
+    /// kernel. What an engine's loop hands out (Label::looped) costs a turn of it. Hooks around modules come on top.
     [[nodiscard]] double dispatch(const strategies::Op& op) const;
     /// The same with all of its launches, the first of which dispatch() counts.
     [[nodiscard]] HandOut hand_out(const strategies::Op& op) const {
@@ -172,6 +173,12 @@ public:
     [[nodiscard]] const std::optional<NodeDrives>& node_drives() const { return drives_; }
 
 private:
+    [[nodiscard]] double hooks(const strategies::Op& op) const {
+        const auto* const compute = std::get_if<strategies::Compute>(&op.what);
+        return compute != nullptr ? kernels_[compute->kernel].hooks : 0;
+    }
+    /// Of the host for an operation of the layers, its hooks aside.
+    [[nodiscard]] double layer_dispatch(const strategies::Op& op, hardware::Way way) const;
     [[nodiscard]] bool is_product(const strategies::Op& op) const {
         const auto* const compute = std::get_if<strategies::Compute>(&op.what);
         return compute != nullptr && kernels_[compute->kernel].product;
