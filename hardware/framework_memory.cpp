@@ -4,6 +4,7 @@
 
 #include "hardware/compute_capability.hpp"
 #include "hardware/eager.hpp"
+#include "hardware/nccl.hpp"
 
 namespace orrery::hardware {
 
@@ -31,10 +32,6 @@ std::uint64_t engine_workspace(int compute_capability) {
 /// 109888). Volta is taken to run the one, what came after it the other.
 std::uint64_t context(int compute_capability) { return (compute_capability <= volta ? 1343 : 400) * mib; }
 
-/// Rings on two directions of each NVLink of a node: 6 links of a V100, 12 of an A100; H100 and later 24 ("24 coll
-/// channels" in NCCL's log).
-std::uint64_t channels(int compute_capability) { return compute_capability < ampere ? 12 : 24; }
-
 /// Of a connection: LL (8 lines of 16 bytes for each of 512 threads), LL128 (120 words of 8 bytes for each of 640) of
 /// 8 steps each, and NCCL_BUFFSIZE (NCCL, init.cc, computeBuffSizes).
 constexpr std::uint64_t connection = 8 * (512 * 8 * 16 + 640 * 120 * 8) + 4 * mib;
@@ -46,7 +43,7 @@ constexpr std::uint64_t connections = 3;
 FrameworkMemory framework_memory(Software software, int compute_capability, bool deterministic, std::uint32_t groups) {
     if (compute_capability == 0 || software == Software::orrery) return {};
     FrameworkMemory memory{.context = context(compute_capability),
-                           .communicators = groups * channels(compute_capability) * connections * connection};
+                           .communicators = groups * nccl_channels(compute_capability) * connections * connection};
     const bool engine = software == Software::transformer_engine;
     if (is_eager(software)) memory.workspaces = handles * cublas_workspace(compute_capability, deterministic);
     if (engine) memory.workspaces += engine_workspace(compute_capability);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "hardware/compute_capability.hpp"
+
 namespace orrery::hardware {
 
 /// src/graph/tuning.cc, ncclTunerConstantsDefaults, in us; per protocol LL, LL128, Simple.
@@ -48,6 +50,10 @@ inline constexpr NcclByGeneration nccl_ring_ll128{{{20.0, 20.0}, {20.0, 20.0}, {
     nccl_tree_ll128{{{20.0, 20.0}, {20.0, 20.0}, {36.7, 29.0}, {31.67, 20.0}}},
     nccl_tree_simple{{{18.5, 10.0}, {23.6, 17.8}, {41.4, 36.0}, {42.8, 24.0}}},
     nccl_nvls_tree{{{18.5, 10.0}, {23.6, 17.8}, {57.7, 45.5}, {96.0, 80.0}}};
+
+/// Channels of a communicator inside a node, each on a multiprocessor of its own: rings on two directions of each
+/// NVLink, 6 links of a V100, 12 of an A100; H100 and later 24 ("24 coll channels" in NCCL's log).
+constexpr unsigned nccl_channels(int compute_capability) { return compute_capability < ampere ? 12 : 24; }
 
 // src/graph/topo.h, bytes per second in each direction: 16 lanes of PCIe Gen4 (twice PCI_BW), of which Intel's
 // processors spend a sixth where GPUs send to each other through them (INTEL_P2P_OVERHEAD), and between two sockets of

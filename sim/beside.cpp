@@ -55,8 +55,8 @@ std::vector<Beginning> beginnings_among_data_ranks(const Program& program) {
     return list;
 }
 
-void Beside::begin(const Program& program, const Op& op, double seconds) {
-    if (seconds > 0) running_.push_back({&program, &op, seconds});
+void Beside::begin(const Program& program, const Op& op, double seconds, Contention lost) {
+    if (seconds > 0) running_.push_back({&program, &op, seconds, lost});
 }
 
 /// A lane ends its operations in order, so with one have all before it.
@@ -77,18 +77,9 @@ std::vector<double> Beside::left() const {
     return seconds;
 }
 
-Slowed Beside::kernel(double seconds) {
-    Slowed slowed = share(seconds);
-    slowed.tensor *= more_;
-    slowed.experts *= more_;
-    slowed.data *= more_;
-    slowed.copies *= more_;
-    return slowed;
-}
-
-/// Of so many seconds those beside something: first its own layer's collectives, then exchanges of tokens, data,
+/// What is lost of so many seconds beside something: first its own layer's collectives, then exchanges of tokens, data,
 /// copies.
-Slowed Beside::share(double seconds) {
+Slowed Beside::share(double seconds, double Contention::*lost) {
     Slowed shared;
     for (const auto of : {&Slowed::tensor, &Slowed::experts, &Slowed::data, &Slowed::copies})
         for (Running& running : running_) {
@@ -96,7 +87,7 @@ Slowed Beside::share(double seconds) {
             const double now = std::min(running.left, seconds);
             running.left -= now;
             seconds -= now;
-            shared.*of += now;
+            shared.*of += running.lost.*lost * now;
         }
     std::erase_if(running_, [](const Running& running) { return running.left <= 0; });
     return shared;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/contention.hpp"
 #include "strategies/step_program.hpp"
 
 namespace orrery::sim {
@@ -31,21 +32,22 @@ std::vector<Beginning> beginnings_among_data_ranks(const strategies::Program& pr
 /// Goes through a role's operations in the order of its program, blocks included: told operation by operation, a call
 /// and its operations one by one come to the same. What another lane does lasts as long as it takes alone, counted in
 /// seconds of the compute lane after the operation behind which it begins, and at most until that lane waits for it.
-/// Kernels within take `slowdown` times as long; a collective on the compute lane lets the time pass. Waiting for other
-/// ranks does not: when they come is not known here.
+/// Kernels within take longer by what it costs them; a collective on the compute lane lets the time pass. Waiting for
+/// other ranks does not: when they come is not known here.
 class Beside {
 public:
-    explicit Beside(double slowdown) : more_(slowdown - 1.0) {}
-
-    /// Another lane begins an operation of `program`, which must stay where it is.
-    void begin(const strategies::Program& program, const strategies::Op& op, double seconds);
+    /// Another lane begins an operation of `program`, which must stay where it is, and each second of which kernels
+    /// lose so much beside.
+    void begin(const strategies::Program& program, const strategies::Op& op, double seconds, Contention lost);
     /// The compute lane or the host is about to begin one: what it waits for has ended.
     void wait(const strategies::Program& program, const strategies::Op& op);
 
-    /// The compute lane runs a kernel of so many seconds.
-    [[nodiscard]] Slowed kernel(double seconds);
+    /// The compute lane runs a kernel of so many seconds. spares: it leaves multiprocessors to what is beside it.
+    [[nodiscard]] Slowed kernel(double seconds, bool spares = false) {
+        return share(seconds, spares ? &Contention::traffic : &Contention::whole);
+    }
     /// The compute lane runs something that nothing slows.
-    void pass(double seconds) { (void)share(seconds); }
+    void pass(double seconds) { (void)share(seconds, &Contention::whole); }
 
     [[nodiscard]] bool nothing() const { return running_.empty(); }
     /// Seconds of all that runs, in the order in which it began.
@@ -56,10 +58,10 @@ private:
         const strategies::Program* program;
         const strategies::Op* op;
         double left;  // seconds
+        Contention lost;
     };
-    Slowed share(double seconds);
+    Slowed share(double seconds, double Contention::*lost);
 
-    double more_;
     std::vector<Running> running_;  // in the order in which they began
 };
 

@@ -117,15 +117,19 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
       looped_product_(looped_product_seconds(predictor.constant("launch_seconds"))),
       looped_message_(looped_message_seconds(predictor.constant("launch_seconds"))),
-      slowdown_(beside == BesideCollectives::slowed ? predictor.constant("overlap_slowdown") : 1.0) {
+      slows_(beside == BesideCollectives::slowed && predictor.constant("overlap_slowdown") > 1),
+      gpu_(gpu),
+      predictor_(predictor) {
     const double launch = predictor.constant("launch_seconds");
     const KernelPrices prices(step, plan, gpu, predictor, network.gpus_per_node(), clock);
     for (const kernels::Kernel& kernel : step.kernels) {
         const KernelPrice price = prices.of(kernel);
         const Launches launches =
             routed_dispatch_[hardware::Way::neither] > 0 ? launches_of(kernel, plan, gpu.host, launch) : Launches{};
+        const auto* const product = std::get_if<kernels::Gemm>(&kernel);
         kernels_.push_back({price.seconds() + gap_, price.estimate.extrapolated, price.estimate.derived, launches,
-                            std::holds_alternative<kernels::Gemm>(kernel), hook_seconds(kernel, plan, gpu.host)});
+                            product != nullptr, product != nullptr && product->spared > 0,
+                            hook_seconds(kernel, plan, gpu.host)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);
     if (has<strategies::Copy>(step)) {
@@ -140,7 +144,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         for (const Op& op : block.ops) body.hand_outs.push_back(hand_out(op));
     }
     for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
-        Beside lane(slowdown_);
+        Beside lane;
         blocks_.push_back(block_times(step, block, lane));
         repeated_.push_back({blocks_.back().cost});
     }
@@ -164,14 +168,29 @@ const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet se
         place->second.gpus = folding_->groups[number].gpus;
         place->second.alone = folding_->groups[number].alone;
     }
+    place->second.lost = contention_of(network_, place->second.gpus, gpu_, predictor_);
     return place->second;
+}
+
+/// What an engine's loop hands out in parts moves by copy engines, or by kernels of a few blocks (Transformer Engine's
+/// userbuffers, PyTorch's symmetric memory).
+Contention Costs::lost_beside(const StepProgram& step, const Op& op) const {
+    if (!slows_) return {};
+    const Contention lost = group(step, std::get<Collective>(op.what).group).lost;
+    return op.label.looped ? Contention{lost.traffic, lost.traffic} : lost;
+}
+
+/// Only cores make copies themselves.
+Contention Costs::lost_beside_copies() const {
+    const double lost = predictor_.constant("overlap_slowdown") - 1;
+    return {lost, lost};
 }
 
 double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
     const auto [place, fresh] =
         collectives_.try_emplace({collective.on_links(), collective.group.bits(), collective.bytes, collective.once});
     if (fresh) {
-        const auto& [gpus, alone] = group(step, collective.group);
+        const auto& [gpus, alone, lost] = group(step, collective.group);
         const auto bytes = static_cast<double>(collective.bytes);
         place->second = network_.alone(
             network_.collective(collective.on_links(), gpus, bytes, alone, step.once_a_node(collective)), alone);
@@ -225,11 +244,11 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
         if (op.lane == Lane::compute) beside.wait(block, op);
         if (const auto* compute = std::get_if<Compute>(&op.what)) {
             const double alone = kernels_[compute->kernel].seconds;
-            const Slowed slowed = beside.kernel(alone);
+            const Slowed slowed = beside.kernel(alone, kernels_[compute->kernel].spares);
             times.ops.push_back({alone + slowed.total(), slowed});
         } else {
             const double seconds = collective_seconds(step, std::get<Collective>(op.what));
-            op.lane == Lane::compute ? beside.pass(seconds) : beside.begin(block, op, seconds);
+            op.lane == Lane::compute ? beside.pass(seconds) : beside.begin(block, op, seconds, lost_beside(step, op));
             times.ops.push_back({seconds});
         }
     }
@@ -305,10 +324,9 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
     const Program& program = step.programs[role];
     std::vector<OpCost>& costs = programs_[role];
     costs.reserve(program.ops.size());
-    Beside beside(slowdown_);
+    Beside beside;
     std::vector<double> left;  // by what runs beside, one round before the end of those that are written
-    const std::vector<Beginning> beginnings =
-        slowdown_ == 1.0 ? std::vector<Beginning>{} : beginnings_among_data_ranks(program);
+    const std::vector<Beginning> beginnings = slows_ ? beginnings_among_data_ranks(program) : std::vector<Beginning>{};
     auto next = beginnings.begin();
     const std::uint32_t end = program.rounds.end();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
@@ -316,7 +334,8 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         if (program.rounds.ops > 0 && i == end) steady_[role] = beside.left() == left;
         for (; next != beginnings.end() && next->at <= i; ++next) {
             const Op& begun = program.ops[next->op];
-            beside.begin(program, begun, collective_seconds(step, std::get<Collective>(begun.what)));
+            beside.begin(program, begun, collective_seconds(step, std::get<Collective>(begun.what)),
+                         lost_beside(step, begun));
         }
         const Op& op = program.ops[i];
         const auto* const call = std::get_if<strategies::Call>(&op.what);
@@ -325,20 +344,21 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
             continue;
         }
         OpCost& now = costs.emplace_back(cost(step, op));
-        if (slowdown_ == 1.0) continue;
+        if (!slows_) continue;
         const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
         if (in_order) beside.wait(program, op);
         if (const auto* collective = std::get_if<Collective>(&op.what);
             collective != nullptr && !in_order && !strategies::among_data_ranks(op.lane))
-            beside.begin(program, op, collective_seconds(step, *collective));
+            beside.begin(program, op, collective_seconds(step, *collective), lost_beside(step, op));
         if (const auto* copy = std::get_if<strategies::Copy>(&op.what);
             copy != nullptr && !copy->of_drives() && copies_->takes_cores())
-            beside.begin(program, op, now.device);
+            beside.begin(program, op, now.device, lost_beside_copies());
         if (beside.nothing() || !in_order) continue;
         if (call != nullptr) {
             now = call_beside(step, *call, beside, calls_[role][i]);
         } else if (std::holds_alternative<Compute>(op.what)) {
-            const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device)).first->second;
+            const bool spares = kernels_[std::get<Compute>(op.what).kernel].spares;
+            const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device, spares)).first->second;
             now = kernel_cost(op, now.device + slowed.total());
         } else if (const auto* collective = std::get_if<Collective>(&op.what)) {
             beside.pass(collective_seconds(step, *collective));

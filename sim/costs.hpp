@@ -110,7 +110,8 @@ struct KernelCost {
     std::string_view derived = {};  ///< as calibrate::Estimate says it
     Launches launches = {};         ///< where it is on routed tokens
     bool product = false;
-    double hooks = 0;  ///< seconds of the host around its module (module_hooks.hpp), in a step's layers
+    bool spares = false;  ///< leaves multiprocessors to a collective beside it
+    double hooks = 0;     ///< seconds of the host around its module (module_hooks.hpp), in a step's layers
 };
 
 /// What kernels do beside a collective: take longer (Beside, by the profile's overlap_slowdown), or as long as alone.
@@ -213,7 +214,10 @@ private:
     struct Group {
         std::vector<topology::GpuId> gpus;
         std::vector<LinkUse> alone;
+        Contention lost;
     };
+    [[nodiscard]] Contention lost_beside(const strategies::StepProgram& step, const strategies::Op& op) const;
+    [[nodiscard]] Contention lost_beside_copies() const;
     [[nodiscard]] const Group& group(const strategies::StepProgram& step, strategies::AxisSet set) const;
 
     const Network& network_;
@@ -226,7 +230,10 @@ private:
         collectives_;  // seconds
     double gap_;
     EnumTable<hardware::Way, double> dispatch_, routed_dispatch_, message_dispatch_, router_dispatch_, plain_dispatch_;
-    double looped_product_, looped_message_, slowdown_;
+    double looped_product_, looped_message_;
+    bool slows_;
+    const topology::Gpu& gpu_;
+    const calibrate::Predictor& predictor_;
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;
     std::optional<NodeDrives> drives_;

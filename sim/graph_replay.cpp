@@ -6,11 +6,13 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <queue>
 #include <utility>
 
 #include "base/error.hpp"
+#include "sim/contention.hpp"
 #include "sim/graph_transfers.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/host_cores.hpp"
@@ -47,6 +49,7 @@ struct RankState {
     std::array<Queue, resources> queues;
     std::uint32_t transfers = 0, posted = 0;  ///< under way; that wait for others
     double slowed_until = 0;                  ///< collectives run beside kernels until then, as far as it is known
+    double lost = 0;                          ///< of each second by kernels meanwhile
     double since = 0;
     RankUse use;
 
@@ -186,9 +189,8 @@ private:
         ++result_.by_work;
         const std::uint32_t kind = network_.kinds().of(rank);
         const double alone = work_times_.seconds(kind, node.flops, static_cast<double>(node.bytes));
-        const double slowdown = network_.kinds()[kind].predictor->constant("overlap_slowdown");
-        const double beside = std::max(0.0, ranks_[rank].slowed_until - engine_.now());
-        return alone + (slowdown - 1) * std::min(alone, beside / slowdown);
+        const double lost = ranks_[rank].lost, beside = std::max(0.0, ranks_[rank].slowed_until - engine_.now());
+        return alone + lost * (lost < 1 ? std::min(beside, alone / (1 - lost)) : beside);
     }
 
     /// As an update by the optimizer, which is what hosts do.
@@ -233,12 +235,25 @@ private:
             state.account(now);
             --state.posted;
             ++state.transfers;
-            if (meeting.collective) state.slowed_until = std::max(state.slowed_until, now + meeting.cost->alone);
+            if (!meeting.collective) continue;
+            state.slowed_until = std::max(state.slowed_until, now + meeting.cost->alone);
+            state.lost = lost_beside(meeting, network_.kinds().of(party.rank));
         }
         const Transfer& transfer = meeting.cost->transfer;
         if (meeting.links.empty() || transfer.bytes <= 0)
             return engine_.timer(now + meeting.cost->alone, tag_of_transfer | number);
         engine_.timer(now + transfer.latency, tag_of_latency | number);
+    }
+
+    /// By kernels of a kind of GPU, of each second of a group's collectives.
+    double lost_beside(const GraphTransfers::Meeting& meeting, std::uint32_t kind) {
+        const auto [place, fresh] = lost_.try_emplace({meeting.group, kind});
+        if (!fresh) return place->second;
+        std::vector<topology::GpuId> gpus;
+        for (const GraphTransfers::Party& party : meeting.parties) gpus.push_back(party.rank);
+        std::ranges::sort(gpus);
+        const GpuKind& of = network_.kinds()[kind];
+        return place->second = contention_of(network_, gpus, of.gpu, *of.predictor).whole;
     }
 
     /// The latency of a transfer is over.
@@ -288,6 +303,7 @@ private:
     strategies::RankPlacement placement_;
     std::vector<Followers> followers_;  // by graph
     std::vector<RankState> ranks_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> lost_;  // beside a group's collectives, by kind of GPU
     std::vector<std::optional<HostCopies>> copies_;
     std::vector<std::optional<HostCores>> cores_;
     std::deque<std::pair<std::uint32_t, std::uint32_t>> ready_;

@@ -346,7 +346,7 @@ Bound Bounds::of_layers(const Plan& plan) const {
 
 /// Until the stage's update has ended. What a call waits for stops the compute lane; the data lane's other seconds lie
 /// behind the last backward, where the compute lane runs no kernel, or beside a kernel, which is slowed meanwhile and
-/// hides the more of them for it: a kernel of one second takes `slowdown`, and these are as many of the data lane's.
+/// hides the more of them for it: a kernel of one second takes 1 + lost, and these are as many of the data lane's.
 double Bounds::end(const Plan& plan, const Stage& of, const UpdateTimes& times, double before, double copied) const {
     const double passes = plan.micro_batches(), behind = times.behind - times.update;
     // Gradients of weights do not wait. What hides a wait is known on one kind of GPU.
@@ -354,7 +354,7 @@ double Bounds::end(const Plan& plan, const Stage& of, const UpdateTimes& times, 
     const double waited = none ? 0 : std::max(copied, passes * times.waited - times.last);
     const double last_backward = before + of.behind_fill + std::max(0.0, waited - of.between);
     const double beside = passes * times.slowing - behind - (last_backward - of.kernels);
-    const double slowed = std::max(0.0, beside) * (1 - 1 / slowdown_);
+    const double slowed = std::max(0.0, beside) * lost_ / (1 + lost_);
     return last_backward + slowed + times.behind;
 }
 

@@ -53,7 +53,7 @@ struct Bound {
 class Bounds {
 public:
     Bounds(const Site& site, LayerTables& tables)
-        : tables_(tables), prices_(site), slowdown_(prices_.overlap_slowdown()), updates_(prices_) {}
+        : tables_(tables), prices_(site), lost_(prices_.least_contention()), updates_(prices_) {}
 
     Bound of(const strategies::Plan& plan);
 
@@ -101,7 +101,7 @@ private:
 
     LayerTables& tables_;
     Prices prices_;
-    double slowdown_;  // of kernels beside collectives
+    double lost_;  // by kernels, of each second of a collective beside them, at least
     UpdateTable updates_;
     Shape shape_;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scenarios/placement.hpp"
+#include "sim/contention.hpp"
 
 namespace orrery::planning {
 
@@ -59,11 +60,12 @@ std::vector<BlockPrice> Prices::blocks(const strategies::StepProgram& step, cons
     return all;
 }
 
-double Prices::overlap_slowdown() const {
-    double slowdown = std::numeric_limits<double>::infinity();
+double Prices::least_contention() const {
+    double least = std::numeric_limits<double>::infinity();
     for (std::uint32_t kind = 0; kind < network_.kinds().size(); ++kind)
-        slowdown = std::min(slowdown, network_.kinds()[kind].predictor->constant("overlap_slowdown"));
-    return slowdown;
+        least = std::min(
+            least, sim::least_contention(network_, network_.kinds()[kind].gpu, *network_.kinds()[kind].predictor));
+    return least;
 }
 
 /// `step` is a part, at whose own clock it may take longer than in the whole.

@@ -40,8 +40,9 @@ public:
     /// kinds. Collectives are known among the first ranks; on other kinds of GPU than theirs they count as told.
     [[nodiscard]] std::vector<BlockPrice> blocks(const strategies::StepProgram& step, const strategies::Plan& plan,
                                                  std::optional<std::uint32_t> kind, OnOtherKinds collectives) const;
-    /// How much longer kernels take beside collectives, on the kind of GPU where it is least.
-    [[nodiscard]] double overlap_slowdown() const;
+    /// What kernels lose of each second of a collective beside them, on the kind of GPU and in the group where it is
+    /// least.
+    [[nodiscard]] double least_contention() const;
     /// Of the GPUs of a stage's ranks, by their numbers in sim::Kinds: ascending, each once.
     [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage) const;
     /// The same of each data rank's ranks in the stage.

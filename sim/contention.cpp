@@ -1,0 +1,42 @@
+#include "sim/contention.hpp"
+
+#include <algorithm>
+
+#include "hardware/nccl.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+/// Of each second, beside what makes a kernel take so many times as long: it gets on by the rest.
+double lost(double slowdown) { return 1 - 1 / slowdown; }
+
+Contention contention_of(const Network& network, const Network::Spread& spread, const topology::Gpu& gpu,
+                         const calibrate::Predictor& predictor) {
+    const double slowdown = predictor.constant("overlap_slowdown");
+    if (gpu.multiprocessors == 0) return {slowdown - 1, slowdown - 1};
+    const double all = gpu.multiprocessors, inside = hardware::nccl_channels(gpu.compute_capability);
+    const double by_traffic = std::max(1.0, slowdown * (all - inside) / all);
+    if (spread.nodes < 2) return {lost(slowdown), lost(by_traffic)};
+    const topology::Cluster& cluster = network.cluster();
+    const double nics = std::max(1.0, 1.0 * spread.rails * cluster.nics_per_node() / cluster.gpus_per_node());
+    const double channels = std::min(inside, 2 * nics);
+    const double carried = nics * cluster.nic_bytes_per_second() / cluster.intra_node_bytes_per_second();
+    const double slowed = 1 + (by_traffic - 1) * std::min(1.0, carried);
+    return {std::min(lost(slowdown), lost(slowed * all / (all - channels))), lost(slowed)};
+}
+
+}  // namespace
+
+Contention contention_of(const Network& network, std::span<const topology::GpuId> group, const topology::Gpu& gpu,
+                         const calibrate::Predictor& predictor) {
+    return contention_of(network, network.spread_of(group), gpu, predictor);
+}
+
+double least_contention(const Network& network, const topology::Gpu& gpu, const calibrate::Predictor& predictor) {
+    const double inside = contention_of(network, {1, 1}, gpu, predictor).traffic;
+    if (network.cluster().nodes() < 2) return inside;
+    return std::min(inside, contention_of(network, {2, 1}, gpu, predictor).traffic);
+}
+
+}  // namespace orrery::sim
