@@ -163,7 +163,7 @@ ModelSpec read_bert(const ConfigReader& config, const Keys& keys) {
     return spec;
 }
 
-/// Encoder and decoder (Raffel et al. 2020). T5 1.1 and Flan-T5 have a gated MLP: refused.
+/// Encoder and decoder (Raffel et al. 2020); T5 1.1, Flan-T5 and mT5 have a gated MLP.
 ModelSpec read_t5(const ConfigReader& config, const Keys& keys) {
     ModelSpec spec = common(config, keys);
     spec.family = Family::t5;
@@ -177,12 +177,17 @@ ModelSpec read_t5(const ConfigReader& config, const Keys& keys) {
     spec.linear_bias = spec.qkv_bias = spec.causal = false;
     spec.tied_embeddings = config.flag("tie_word_embeddings", true);
     spec.dropout = config.probability("dropout_rate", 0.1);
-    if (const auto found = config.text("feed_forward_proj").value_or("relu"); found != "relu")
-        config.fail("feed_forward_proj", fmt::format("\"{}\" is not supported", found), "relu: the first T5");
+    const std::string found = config.text("feed_forward_proj").value_or("relu");
+    spec.gated = found == "gated-gelu";
+    if (spec.gated)
+        spec.activation = ActivationKind::gelu;
+    else if (found != "relu")
+        config.fail("feed_forward_proj", fmt::format("\"{}\" is not supported", found),
+                    "relu (the first T5), or gated-gelu (T5 1.1, Flan-T5, mT5)");
     return spec;
 }
 
-constexpr std::array<FamilyReader, 10> readers{{
+constexpr std::array<FamilyReader, 11> readers{{
     {"gpt2", "GPT2LMHeadModel", gpt2_keys, read_gpt2},
     {"gptj", "GPTJForCausalLM", gpt2_keys, read_gptj},
     {"opt", "OPTForCausalLM", opt_keys, read_opt},
@@ -193,6 +198,7 @@ constexpr std::array<FamilyReader, 10> readers{{
     {"mpt", "MptForCausalLM", mpt_keys, read_mpt},
     {"bert", "BertForMaskedLM", common_keys, read_bert},
     {"t5", "T5ForConditionalGeneration", t5_keys, read_t5},
+    {"mt5", "MT5ForConditionalGeneration", t5_keys, read_t5},
 }};
 
 }  // namespace

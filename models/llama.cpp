@@ -85,6 +85,9 @@ std::vector<ModelSpec> llama_models() {
         llama({.name = "llama2-13b", .layers = 40, .hidden = 5120, .heads = 40,                .ffn = 13824}),
         llama({.name = "llama2-70b", .layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672}),
 
+        // TinyLlama/TinyLlama_v1.1 config.json.
+        llama({.name = "tinyllama-1.1b", .layers = 22, .hidden = 2048, .heads = 32, .kv_heads = 4, .ffn = 5632}),
+
         // Dubey et al. 2024 (Llama 3), table 3; meta-llama/Meta-Llama-3-*, Llama-3.1-* and Llama-3.2-* config.json.
         llama3({.name = "llama3-8b",     .layers = 32,  .hidden = 4096,  .heads = 32,  .ffn = 14336}),
         llama3({.name = "llama3-70b",    .layers = 80,  .hidden = 8192,  .heads = 64,  .ffn = 28672}),
@@ -115,6 +118,8 @@ std::vector<ModelSpec> llama_models() {
 
         // Yang et al. 2025 (Qwen3), table 1; Qwen/Qwen3-* config.json.
         tied(qwen3({.name = "qwen3-0.6b", .layers = 28, .hidden = 1024, .heads = 16, .kv_heads = 8, .ffn = 3072})),
+        tied(qwen3({.name = "qwen3-1.7b", .layers = 28, .hidden = 2048, .heads = 16, .kv_heads = 8, .ffn = 6144})),
+        tied(qwen3({.name = "qwen3-4b",   .layers = 36, .hidden = 2560, .heads = 32, .kv_heads = 8, .ffn = 9728})),
         qwen3({.name = "qwen3-8b",   .layers = 36, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 12288}),
         qwen3({.name = "qwen3-14b",  .layers = 40, .hidden = 5120, .heads = 40, .kv_heads = 8, .ffn = 17408}),
         qwen3({.name = "qwen3-32b",  .layers = 64, .hidden = 5120, .heads = 64, .kv_heads = 8, .ffn = 25600}),

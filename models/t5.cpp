@@ -1,5 +1,6 @@
 // Encoder-decoders: T5 (Raffel et al. 2020). Norms before the branches without biases, ReLU, position biases by
-// distance, words shared by encoder, decoder and logits. Megatron-LM's T5 (megatron/core/models/T5) has learned
+// distance, words shared by encoder, decoder and logits. T5 1.1, Flan-T5 and mT5 gate their MLP by GELU and have logits
+// of their own. Megatron-LM's T5 (megatron/core/models/T5) has learned
 // positions, one table for both stacks, LayerNorm, GELU, biases and a bias of the logits.
 #include <utility>
 
@@ -63,8 +64,9 @@ public:
 
     void mlp(Layer& layer) const {
         layer.operators.emplace_back(norm("mlp_norm", true));
-        layer.operators.emplace_back(linear("up", Dim::hidden, Dim::ffn, spec_.hidden, spec_.ffn, bias()));
-        layer.operators.emplace_back(Activation{.width = spec_.ffn, .kind = spec_.activation});
+        const std::uint64_t up = (spec_.gated ? 2 : 1) * std::uint64_t{spec_.ffn};
+        layer.operators.emplace_back(linear("up", Dim::hidden, Dim::ffn, spec_.hidden, up, bias()));
+        layer.operators.emplace_back(Activation{.gated = spec_.gated, .width = spec_.ffn, .kind = spec_.activation});
         layer.operators.emplace_back(linear("down", Dim::ffn, Dim::hidden, spec_.ffn, spec_.hidden, bias()));
         layer.operators.emplace_back(residual());
     }
@@ -104,6 +106,15 @@ ModelSpec t5(ModelSpec row) {
     row.activation = ActivationKind::relu;
     row.dropout = 0.1;
     return with_derived_widths(std::move(row));
+}
+
+/// google-research/text-to-text-transfer-transformer, released_checkpoints.md: T5 1.1; Flan-T5 is trained from it.
+ModelSpec t5_1_1(ModelSpec row) {
+    row = t5(std::move(row));
+    row.gated = true;
+    row.activation = ActivationKind::gelu;
+    row.tied_embeddings = false;
+    return row;
 }
 
 }  // namespace
@@ -157,6 +168,12 @@ std::vector<ModelSpec> t5_models() {
         t5({.name = "t5-large", .layers = 24, .hidden = 1024, .heads = 16,  .ffn = 4096}),
         t5({.name = "t5-3b",    .layers = 24, .hidden = 1024, .heads = 32,  .head_dim = 128, .ffn = 16384}),
         t5({.name = "t5-11b",   .layers = 24, .hidden = 1024, .heads = 128, .head_dim = 128, .ffn = 65536}),
+        // google/t5-v1_1-* and google/flan-t5-* config.json.
+        t5_1_1({.name = "t5-v1.1-small", .layers = 8,  .hidden = 512,  .heads = 6,  .ffn = 1024}),
+        t5_1_1({.name = "t5-v1.1-base",  .layers = 12, .hidden = 768,  .heads = 12, .ffn = 2048}),
+        t5_1_1({.name = "t5-v1.1-large", .layers = 24, .hidden = 1024, .heads = 16, .ffn = 2816}),
+        t5_1_1({.name = "t5-v1.1-xl",    .layers = 24, .hidden = 2048, .heads = 32, .ffn = 5120}),
+        t5_1_1({.name = "t5-v1.1-xxl",   .layers = 24, .hidden = 4096, .heads = 64, .ffn = 10240}),
     };
 }
 // clang-format on

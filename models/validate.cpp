@@ -336,7 +336,7 @@ void check_decoder(const ModelSpec& spec) {
     const bool learned = spec.position == PositionKind::learned;
     check_range("relative_attention_num_buckets", spec.relative_buckets, learned ? 0 : 1, learned ? 0 : most_buckets);
     const bool branches = spec.input_norm && !spec.post_norm && !spec.output_norm && !spec.parallel_residual;
-    if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || !branches || spec.causal ||
+    if (spec.kv_heads != spec.heads || spec.experts > 0 || !branches || spec.causal ||
         !(learned || spec.position == PositionKind::none) || spec.qkv_bias != spec.linear_bias)
         fail("name", "an encoder-decoder of another structure than T5's", "take a model of the catalog as it is");
 }

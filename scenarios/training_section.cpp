@@ -59,8 +59,8 @@ strategies::Training read_training(const documents::Reader& reader, const models
     training.fused_attention = model.family != models::Family::transfo_xl;
     documents::read_fields(reader, strategies::training_fields(), training);
     if (!reader.has("grad_reduce_precision")) training.precision.grad_reduce = usual_grad_reduce(training);
-    if (!reader.has("fused_optimizer")) training.fused_optimizer = strategies::updates_many_at_once(training.optimizer);
     if (!reader.has("software")) training.software = usual_software(training.precision.compute);
+    if (!reader.has("fused_optimizer")) training.fused_optimizer = strategies::updates_many_at_once(training);
     const bool pytorch = training.software == hardware::Software::pytorch;
     const std::string said = reader.choice("software", "");
     if (!reader.has("attention_kernel")) training.attention_kernel = usual_attention(said);

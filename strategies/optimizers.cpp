@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/enum_table.hpp"
+#include "hardware/eager.hpp"
 #include "strategies/muon.hpp"
 #include "strategies/refusal.hpp"
 
@@ -69,13 +70,18 @@ constexpr std::array adafactor_loop{UpdateKernel{"size of weights", 1},
                                     UpdateKernel{"rate", 2},
                                     UpdateKernel{"update", 3}};
 
+/// The same where a compiler joins operators (XLA): a kernel for each sum, which the next needs whole.
+constexpr std::array adafactor_joined{UpdateKernel{"size of weights", 1}, UpdateKernel{"means by row", 1},
+                                      UpdateKernel{"means by column", 1}, UpdateKernel{"size of direction", 1},
+                                      UpdateKernel{"adafactor", 3}};
+
 constexpr std::array table{
     OptimizerRow{Optimizer::adam, "Adam", 8, adam_kernel, adam_loop, false, false},
     OptimizerRow{Optimizer::sgd, "SGD", 0, sgd_kernel, sgd_kernel, false, false},
     OptimizerRow{Optimizer::momentum, "SGD with momentum", 4, momentum_kernel, momentum_loop, false, false},
     OptimizerRow{Optimizer::lion, "Lion", 4, lion_kernel, lion_loop, false, false},
     OptimizerRow{Optimizer::lamb, "LAMB", 8, lamb_kernels, lamb_loop, true, true},
-    OptimizerRow{Optimizer::adafactor, "Adafactor", 0, {}, adafactor_loop, false, false},
+    OptimizerRow{Optimizer::adafactor, "Adafactor", 0, adafactor_joined, adafactor_loop, false, false},
     OptimizerRow{Optimizer::adam8bit, "8-bit Adam", 2, {}, adam8bit_loop, false, false, true},
     OptimizerRow{Optimizer::muon, "Muon", 4, {}, {}, false, false},  // of matrices (muon.hpp)
 };
@@ -95,8 +101,9 @@ bool has_foreach(Optimizer optimizer) {
     return optimizer == Optimizer::adam || optimizer == Optimizer::sgd || optimizer == Optimizer::momentum;
 }
 
-bool updates_many_at_once(Optimizer optimizer) {
-    return optimizer == Optimizer::muon || !row_of(optimizer).fused.empty();
+bool updates_many_at_once(const Training& training) {
+    if (training.optimizer == Optimizer::adafactor) return !hardware::is_eager(training.software);
+    return training.optimizer == Optimizer::muon || !row_of(training.optimizer).fused.empty();
 }
 
 namespace {
@@ -129,9 +136,10 @@ void check_optimizer(const Plan& plan) {
     const bool adam = training.optimizer == Optimizer::adam;
     check_muon(plan);
     check_master_weights(plan);
-    if (training.fused_optimizer && !updates_many_at_once(training.optimizer))
-        refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
-               "set it to false", Source::origin_of_key);
+    if (training.fused_optimizer && !updates_many_at_once(training))
+        refuse("/training/fused_optimizer",
+               fmt::format("true, but {} has no kernels over all parameters there", row.title), "set it to false",
+               Source::origin_of_key);
     if (training.foreach_optimizer && training.fused_optimizer)
         refuse("/training/foreach_optimizer", "true, but fused_optimizer has one kernel for all operations",
                "set it to false, or fused_optimizer to false", Source::origin_of_key);

@@ -22,7 +22,7 @@ struct OptimizerRow {
     /// Bytes a parameter of what is kept beside the master weight, in fp32 unless narrow_moments. Sums by row and by
     /// column (Adafactor) and scales of blocks (8-bit Adam) are below a hundredth of a byte and left out.
     std::uint32_t moments;
-    /// Multi-tensor kernels over all parameters; none: it is written parameter by parameter alone.
+    /// Kernels over all parameters, multi-tensor or joined by a compiler; none: it is written parameter by parameter.
     std::span<const UpdateKernel> fused;
     /// Of one parameter, as PyTorch code launches them.
     std::span<const UpdateKernel> by_parameter;
@@ -32,8 +32,9 @@ struct OptimizerRow {
 };
 const OptimizerRow& row_of(Optimizer optimizer);
 
-/// Whether it has kernels over all parameters: Adafactor and 8-bit Adam have none, Muon has Adam's for its vectors.
-bool updates_many_at_once(Optimizer optimizer);
+/// Whether a training's optimizer has kernels over all parameters: 8-bit Adam has none, Adafactor where a compiler
+/// joins its operators, Muon has Adam's for its vectors.
+bool updates_many_at_once(const Training& training);
 
 /// Whether torch.optim has it, each of whose operations may run over all parameters at once (foreach).
 bool has_foreach(Optimizer optimizer);

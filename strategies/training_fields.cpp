@@ -276,8 +276,9 @@ constexpr std::array of_training{
         .origin = "EPL (optimizer.num_apply_group); Jia et al., Whale, ATC'22"}),
     field<&Training::fused_optimizer>({.name = "fused_optimizer",
         .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
-                "loops do. Where nothing is said, false of Adafactor and 8-bit Adam, which have no such kernels.",
-        .origin = "apex; PyTorch"}),
+                "loops do. Where nothing is said, false of 8-bit Adam, and of Adafactor but where a compiler joins its "
+                "operators (tensorflow, jax), which have no such kernels.",
+        .origin = "apex; PyTorch; XLA"}),
     field<&Training::foreach_optimizer>({.name = "foreach_optimizer",
         .help = "Beside fused_optimizer false: each operation runs over all parameters at once, and its results are as "
                 "large as they are; false: parameter by parameter.",

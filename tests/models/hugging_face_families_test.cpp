@@ -96,6 +96,21 @@ TEST_F(Families, NineteenLoadOrSayWhyNot) {
     EXPECT_EQ(message_, "\"vit_mae\" (Transformer over patches of images, of another kind than ViT) is not supported");
 }
 
+/// google/t5-v1_1-base and flan-t5-base; mT5 has more words.
+TEST_F(Families, LaterT5sGateTheirMlp) {
+    json gated = shipped("t5-base");
+    gated["d_ff"] = 2048;
+    gated["feed_forward_proj"] = "gated-gelu";
+    gated["tie_word_embeddings"] = false;
+    ModelSpec expected = find("t5-v1.1-base"), spec = import(gated);
+    spec.name = expected.name;
+    EXPECT_EQ(spec, expected);
+    gated["model_type"] = "mt5";
+    gated["architectures"] = {"MT5ForConditionalGeneration"};
+    gated["vocab_size"] = 250112;
+    EXPECT_EQ(parameters(build(import(gated))), 582'401'280U) << "google/mt5-base";
+}
+
 TEST_F(Families, ImagesInPatches) {
     json large = shipped("vit-b16");
     large["image_size"] = 384;
@@ -273,7 +288,7 @@ TEST_F(Families, KeysThatNothingHereStandsForAreRefused) {
     EXPECT_EQ(refusal("qwen-7b", "intermediate_size", 22017), "/intermediate_size");
     EXPECT_EQ(refusal("qwen-7b", "no_bias", false), "/no_bias");
     EXPECT_EQ(refusal("qwen1.5-moe-a2.7b", "mlp_only_layers", {1}), "/mlp_only_layers");
-    EXPECT_EQ(refusal("t5-base", "feed_forward_proj", "gated-gelu"), "/feed_forward_proj");
+    EXPECT_EQ(refusal("t5-base", "feed_forward_proj", "gated-silu"), "/feed_forward_proj");
     EXPECT_EQ(refusal("mixtral-8x7b", "shared_expert_intermediate_size", 64), "/shared_expert_intermediate_size");
 }
 

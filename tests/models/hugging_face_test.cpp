@@ -241,11 +241,12 @@ TEST_F(HuggingFace, OneArchitectureOfTwoFamilies) {
 }
 
 TEST_F(HuggingFace, UnsupportedFamiliesSaySo) {
-    const std::vector<std::array<std::string, 3>> families{{"phimoe", "PhiMoEForCausalLM", "mixture of experts"},
-                                                           {"mamba", "MambaForCausalLM", "state-space"},
-                                                           {"mt5", "MT5ForConditionalGeneration", "encoder-decoder"},
-                                                           {"bart", "BartForConditionalGeneration", "encoder-decoder"},
-                                                           {"yi", "YiForCausalLM", "not supported"}};
+    const std::vector<std::array<std::string, 3>> families{
+        {"phimoe", "PhiMoEForCausalLM", "mixture of experts"},
+        {"mamba", "MambaForCausalLM", "state-space"},
+        {"longt5", "LongT5ForConditionalGeneration", "encoder-decoder"},
+        {"bart", "BartForConditionalGeneration", "encoder-decoder"},
+        {"yi", "YiForCausalLM", "not supported"}};
     for (const auto& [type, architecture, word] : families) {
         EXPECT_EQ(refusal(json{{"model_type", type}}.dump()), "/model_type");
         EXPECT_NE(message_.find(word), std::string::npos) << message_;

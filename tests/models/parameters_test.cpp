@@ -38,9 +38,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"qwen2-0.5b", 494'032'768}, Published{"qwen2-1.5b", 1'543'714'304},
                     Published{"qwen2-7b", 7'615'616'512}, Published{"qwen2-72b", 72'706'203'648},
                     Published{"qwen2.5-14b", 14'770'033'664}, Published{"qwen2.5-32b", 32'763'876'352},
-                    Published{"qwen3-0.6b", 596'049'920}, Published{"qwen3-8b", 8'190'735'360},
-                    Published{"qwen3-14b", 14'768'307'200}, Published{"qwen3-32b", 32'762'123'264},
-                    Published{"bert-base", 109'514'298}, Published{"bert-large", 335'174'458}),
+                    Published{"qwen3-0.6b", 596'049'920}, Published{"qwen3-1.7b", 1'720'574'976},
+                    Published{"qwen3-4b", 4'022'468'096}, Published{"tinyllama-1.1b", 1'100'048'384},
+                    Published{"qwen3-8b", 8'190'735'360}, Published{"qwen3-14b", 14'768'307'200},
+                    Published{"qwen3-32b", 32'762'123'264}, Published{"bert-base", 109'514'298},
+                    Published{"bert-large", 335'174'458}),
     [](const auto& test) {
         std::string name = test.param.name;
         for (char& c : name)

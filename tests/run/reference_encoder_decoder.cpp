@@ -63,7 +63,7 @@ void EncoderDecoder::layer_parameters(const std::string& at, bool decodes) {
         linear(at + "cross_kv", 2 * width(), spec_.hidden, spec_.linear_bias);
     }
     norm(at + "mlp_norm", spec_.hidden);
-    linear(at + "up", spec_.ffn, spec_.hidden, spec_.linear_bias);
+    linear(at + "up", spec_.ffn * (spec_.gated ? 2 : 1), spec_.hidden, spec_.linear_bias);
     linear(at + "down", spec_.hidden, spec_.ffn, spec_.linear_bias);
 }
 

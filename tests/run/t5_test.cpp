@@ -70,9 +70,10 @@ const Case meshes[]{
 
 models::ModelSpec untied() {
     models::ModelSpec spec = small_t5();
-    spec.name = "t5 with logits of its own, and three layers that decode";
+    spec.name = "t5 1.1: a gated MLP and logits of its own; three layers decode";
     spec.tied_embeddings = false;
     spec.decoder_layers = 3;
+    spec.gated = true;
     spec.activation = models::ActivationKind::gelu;
     return spec;
 }

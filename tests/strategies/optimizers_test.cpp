@@ -112,6 +112,17 @@ TEST(Optimizers, MoveWhatTheirKernelsReadAndWrite) {
     EXPECT_NEAR(streams(Optimizer::adafactor, false), 19, 0.01);
 }
 
+/// A compiler joins what lies between Adafactor's sums; PyTorch has no such kernels.
+TEST(Optimizers, AdafactorIsJoinedWhereACompilerIs) {
+    Plan plan = trained_by(Optimizer::adafactor, true);
+    plan.training.software = hardware::Software::tensorflow;
+    plan.training.precision = {Dtype::bf16, Dtype::fp32};
+    EXPECT_NEAR((bytes_a_parameter(plan) - 6) / 4, 7, 0.01);
+    EXPECT_EQ(refused_at(plan), "accepted");
+    plan.training.software = hardware::Software::pytorch;
+    EXPECT_EQ(refused_at(plan), "/training/fused_optimizer");
+}
+
 TEST(Optimizers, KeepTheirMoments) {
     const auto kept = [](Optimizer optimizer, Dtype compute) {
         return state_bytes({.precision = {compute, Dtype::fp32}, .optimizer = optimizer}).optimizer;
