@@ -180,6 +180,8 @@ TEST(Megatron, ReadsDeepSpeedsArguments) {
     EXPECT_EQ(at(with("--use-distributed-optimizer"), "/strategy/grad_reduce_collective"), nullptr);
     EXPECT_EQ(at(with("--deepspeed --zero-stage 3"), "/strategy/fsdp_implementation"), "deepspeed");
     EXPECT_EQ(at(with("--deepspeed --zero-stage 2"), "/strategy/fsdp_implementation"), nullptr);
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 2"), "/training/broadcast_data"), true);
+    EXPECT_EQ(at(with("--use-distributed-optimizer"), "/training/broadcast_data"), nullptr);
 }
 
 /// PyTorch's, and Megatron-LM's own, whose groups sum behind the last micro-batch.
