@@ -92,7 +92,8 @@ void add_init(CLI::App& program, Exit&) {
     }
     command
         ->add_option_function<std::uint32_t>(
-            "--gpus", [options](const std::uint32_t& gpus) { options->keys.set_gpus(gpus); }, "GPUs, in whole nodes")
+            "--gpus", [options](const std::uint32_t& gpus) { options->keys.set_gpus(gpus); },
+            "GPUs, in whole nodes, or a part of one")
         ->type_name("")
         ->check(CLI::Range(1U, 100'000'000U));
     command->footer(init_footer);

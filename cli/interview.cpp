@@ -63,7 +63,7 @@ void ask(UsualKeys& keys, std::istream& in, std::ostream& out) {
          [](UsualKeys& k, const std::string& text) { k.set("model", known_model(text)); }},
         {"cluster, of `orrery list clusters`", "dgx-h100",
          [](UsualKeys& k, const std::string& text) { k.set("cluster", known_cluster(text)); }},
-        {"GPUs, in whole nodes", "64",
+        {"GPUs, in whole nodes, or a part of one", "64",
          [](UsualKeys& k, const std::string& text) {
              UsualKeys tried = k;
              tried.set_gpus(whole(text));

@@ -84,7 +84,7 @@ void ScenarioOptions::add_keys_to(CLI::App& command, std::initializer_list<std::
     }
     if (!is_free("--gpus")) return;
     const auto take = [this](const std::uint32_t& gpus) { keys.set_gpus(gpus); };
-    command.add_option_function<std::uint32_t>("--gpus", take, "GPUs, in whole nodes")
+    command.add_option_function<std::uint32_t>("--gpus", take, "GPUs, in whole nodes, or a part of one")
         ->type_name("")
         ->check(CLI::Range(1U, 100'000'000U))
         ->group(group);

@@ -70,10 +70,13 @@ std::vector<Override> UsualKeys::changes(const nlohmann::json& document, const s
     if (gpus_ == 0) return list;
     if (values_.contains("nodes")) throw Error("--gpus and --nodes say the same", "give one of them");
     const ClusterSize size = size_of(load_cluster(document, file, list));
-    if (gpus_ % size.gpus_per_node != 0)
-        throw Error(fmt::format("--gpus {} is no whole number of nodes of {}", gpus_, size.gpus_per_node),
-                    fmt::format("take a multiple of {}, or --nodes 1 and --data for fewer ranks than GPUs",
-                                size.gpus_per_node));
+    const bool part = gpus_ < size.gpus_per_node && size.more_nodes == 0;
+    if (!part && gpus_ % size.gpus_per_node != 0)
+        throw Error(
+            fmt::format("--gpus {} is no whole number of nodes of {}", gpus_, size.gpus_per_node),
+            fmt::format("take less than {} or a multiple of it, or --nodes and --data for fewer ranks than GPUs",
+                        size.gpus_per_node));
+    if (part) list.push_back({"cluster.gpus_per_node", std::to_string(gpus_)});
     list.push_back({"cluster.nodes", std::to_string(size.nodes_for(gpus_))});
     return list;
 }

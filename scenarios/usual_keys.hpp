@@ -27,7 +27,7 @@ public:
 
     /// name: of a key. Throws Error that names the nearest for what is none.
     void set(std::string_view name, std::string value);
-    /// GPUs, in whole nodes, of which there is at least one.
+    /// GPUs, in whole nodes, or a part of a single one, which then has so many.
     void set_gpus(std::uint32_t gpus) { gpus_ = gpus; }
     [[nodiscard]] bool given() const { return !values_.empty() || gpus_ > 0; }
     /// 0: not given.

@@ -6,8 +6,9 @@ namespace orrery::sim {
 
 namespace {
 
+/// A graph replays kernels alone.
 bool has_hooks(const strategies::Plan& plan) {
-    return plan.strategy.sharding == strategies::Sharding::zero3 &&
+    return !plan.training.cuda_graph && plan.strategy.sharding == strategies::Sharding::zero3 &&
            plan.strategy.full_sharding.implementation == strategies::FsdpImplementation::deepspeed &&
            hardware::is_eager(plan.training.software);
 }

@@ -41,6 +41,22 @@ TEST(ScenarioFlags, ChangeAFileAsSetDoes) {
     EXPECT_EQ(flags.out, set.out);
 }
 
+/// Four of a node's eight GPUs are a node of four; a rack's NVLink domain, too, is taken in part.
+TEST(ScenarioFlags, FewerGpusThanANodeAreAPartOfOne) {
+    const Words rest{"--global-batch", "32", "--seq-length", "4096", "--json", "-"};
+    for (const auto& [cluster, gpus] : {std::pair{"dgx-h100", "4"}, {"gb200-nvl72", "8"}}) {
+        Words part{"simulate", "--model", "llama3.2-1b", "--cluster", cluster}, node = part;
+        for (Words* const words : {&part, &node}) words->insert(words->end(), rest.begin(), rest.end());
+        part.insert(part.end(), {"--gpus", gpus});
+        node.insert(node.end(), {"--nodes", "1", "--set", std::string("cluster.gpus_per_node=") + gpus});
+        const Result by_gpus = orrery(part), by_node = orrery(node);
+        EXPECT_EQ(by_gpus.exit, 0) << by_gpus.err;
+        for (const char* key : {"step_time_s", "breakdown_s", "memory_bytes", "advice"})
+            EXPECT_EQ(Json::parse(by_gpus.out)[key], Json::parse(by_node.out)[key]) << key;
+        EXPECT_EQ(Json::parse(by_gpus.out)["scenario"]["cluster"]["gpus_per_node"], std::stoi(gpus));
+    }
+}
+
 TEST(ScenarioFlags, ChangeAPipeToo) {
     const std::string file = "scenarios/gpt-1.7b-dgx-a100.json";
     const std::string piped =

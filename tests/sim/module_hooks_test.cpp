@@ -38,6 +38,9 @@ TEST(ModuleHooks, AreAroundLinearLayersUnderDeepSpeedAlone) {
     EXPECT_EQ(seconds(kernels::Pointwise{kernels::PointwiseKind::add, kernels::Dtype::bf16, 512, 512}), 0);
     for (const auto other : {megatron_fsdp, fsdp1, fsdp2})
         EXPECT_EQ(hook_seconds(product(GemmPass::forward), sharded(other), host), 0);
+    strategies::Plan graph = plan;
+    graph.training.cuda_graph = true;
+    EXPECT_EQ(hook_seconds(product(GemmPass::forward), graph, host), 0) << "which holds kernels alone";
     strategies::Plan second = plan;
     second.strategy.sharding = strategies::Sharding::zero2;
     EXPECT_EQ(hook_seconds(product(GemmPass::forward), second, host), 0);
