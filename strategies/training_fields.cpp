@@ -188,8 +188,8 @@ constexpr std::array of_training{
         .origin = "Megatron-LM"}),
     field<&Training::fp8_param_gather>({.name = "fp8_param_gather",
         .help = "Weights of fp8 or fp4 products are kept, and gathered, in that format alone, not in bf16 with casts "
-                "beside them; those of MXFP8 are gathered in bf16 and cast. torchao's enable_fsdp_float8_all_gather, too, "
-                "gathers in fp8.",
+                "beside them; those of MXFP8 are gathered in bf16 and cast. torchao's enable_fsdp_float8_all_gather, "
+                "too, gathers in fp8.",
         .others = {megatron("fp4_param_gather")},
         .origin = "Megatron-LM; TransformerEngine (fp8_model_init)"}),
     field<&Training::no_transpose_cache>({.name = "disable_parameter_transpose_cache",
