@@ -319,6 +319,17 @@ Constant state_space_convolution() {
     return {0.479, "1", fmt::format("{}: 17.1 ms of convolutions that bytes put at 8.19", mixers)};
 }
 
+/// Of products while an all_gather runs inside the node, where someone read both.
+Constant beside_collectives(int compute_capability) {
+    if (compute_capability >= hardware::hopper)
+        return {
+            80.0 / 47, "1",
+            "80% of the peak alone, 47% beside an all_gather of 24 channels, a product on an H100 (NVIDIA's developer "
+            "forum, 337991)"};
+    return {2.08 / 1.18, "1",
+            "1.18 ms alone, 2.08 beside an all_gather, a product in a step of GPT on A100 (NCCL, issue 1428)"};
+}
+
 }  // namespace
 
 std::span<const GpuFacts> gpu_facts() { return table; }
@@ -349,21 +360,6 @@ const hardware::Gpu& board_of(const GpuFacts& facts) {
     if (board == nullptr) throw std::logic_error("no board " + std::string(facts.board));
     return *board;
 }
-
-namespace {
-
-/// Of products while an all_gather runs inside the node, where someone read both.
-Constant beside_collectives(int compute_capability) {
-    if (compute_capability >= hardware::hopper)
-        return {
-            80.0 / 47, "1",
-            "80% of the peak alone, 47% beside an all_gather of 24 channels, a product on an H100 (NVIDIA's developer "
-            "forum, 337991)"};
-    return {2.08 / 1.18, "1",
-            "1.18 ms alone, 2.08 beside an all_gather, a product in a step of GPT on A100 (NCCL, issue 1428)"};
-}
-
-}  // namespace
 
 std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
     const hardware::Gpu& board = board_of(facts);

@@ -128,8 +128,7 @@ namespace {
 
 /// Python's and the dispatcher's own for one call of torch.nn.Linear.
 double linear_seconds(HostProcessor processor) {
-    return host_time(Software::pytorch, processor).seconds / launches_of_kernel *
-           share_of_way(Software::pytorch, Way::forward);
+    return dispatch_seconds(Software::pytorch, processor, 0, Way::forward) / launches_of_kernel;
 }
 
 }  // namespace

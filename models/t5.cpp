@@ -1,10 +1,11 @@
 // Encoder-decoders: T5 (Raffel et al. 2020). Norms before the branches without biases, ReLU, position biases by
 // distance, words shared by encoder, decoder and logits. T5 1.1, Flan-T5 and mT5 gate their MLP by GELU and have logits
-// of their own. Megatron-LM's T5 (megatron/core/models/T5) has learned
-// positions, one table for both stacks, LayerNorm, GELU, biases and a bias of the logits.
+// of their own. Megatron-LM's T5 (megatron/core/models/T5) has learned positions, one table for both stacks, LayerNorm,
+// GELU, biases and a bias of the logits.
 #include <utility>
 
 #include "models/families.hpp"
+#include "models/transformer_parts.hpp"
 
 namespace orrery::models {
 
@@ -42,19 +43,15 @@ public:
         return layer;
     }
 
-    [[nodiscard]] Norm norm(std::string name, bool begins_branch) const {
-        return {.name = std::move(name), .kind = spec_.norm, .width = spec_.hidden, .begins_branch = begins_branch};
-    }
-
     void self_attention(Layer& layer) const {
-        layer.operators.emplace_back(norm("attention_norm", true));
+        layer.operators.emplace_back(norm(spec_, "attention_norm", true));
         layer.operators.emplace_back(linear("qkv", Dim::hidden, Dim::qkv, spec_.hidden, 3 * width(), bias()));
         attend(layer, false);
     }
 
     /// Queries of the decoded sequence, keys and values of the encoded one.
     void cross_attention(Layer& layer) const {
-        layer.operators.emplace_back(norm("cross_norm", true));
+        layer.operators.emplace_back(norm(spec_, "cross_norm", true));
         layer.operators.emplace_back(linear("cross_q", Dim::hidden, Dim::attention, spec_.hidden, width(), bias()));
         Linear kv = linear("cross_kv", Dim::hidden, Dim::qkv, spec_.hidden, 2 * width(), bias());
         kv.second_input = true;
@@ -63,20 +60,14 @@ public:
     }
 
     void mlp(Layer& layer) const {
-        layer.operators.emplace_back(norm("mlp_norm", true));
-        const std::uint64_t up = (spec_.gated ? 2 : 1) * std::uint64_t{spec_.ffn};
-        layer.operators.emplace_back(linear("up", Dim::hidden, Dim::ffn, spec_.hidden, up, bias()));
-        layer.operators.emplace_back(Activation{.gated = spec_.gated, .width = spec_.ffn, .kind = spec_.activation});
-        layer.operators.emplace_back(linear("down", Dim::ffn, Dim::hidden, spec_.ffn, spec_.hidden, bias()));
-        layer.operators.emplace_back(residual());
+        layer.operators.emplace_back(norm(spec_, "mlp_norm", true));
+        append_mlp(layer.operators, spec_);
+        layer.operators.emplace_back(residual(spec_));
     }
 
 private:
     [[nodiscard]] std::uint64_t width() const { return std::uint64_t{spec_.heads} * spec_.head_dim; }
     [[nodiscard]] bool bias() const { return spec_.linear_bias; }
-    [[nodiscard]] ResidualAdd residual() const {
-        return {.width = spec_.hidden, .bias = bias(), .dropout = spec_.dropout > 0};
-    }
     void attend(Layer& layer, bool cross) const {
         layer.operators.emplace_back(AttentionCore{.heads = spec_.heads,
                                                    .kv_heads = spec_.heads,
@@ -86,7 +77,7 @@ private:
                                                    .cross = cross});
         layer.operators.emplace_back(linear(cross ? "cross_projection" : "projection", Dim::attention, Dim::hidden,
                                             width(), spec_.hidden, bias()));
-        layer.operators.emplace_back(residual());
+        layer.operators.emplace_back(residual(spec_));
     }
 
     const ModelSpec& spec_;
@@ -132,21 +123,19 @@ Model build_t5(const ModelSpec& spec) {
     decoder.mlp(decoding);
     Linear logits = linear("logits", Dim::hidden, Dim::vocab, spec.hidden, spec.vocab, spec.logits_bias);
     logits.shares_embedding = spec.tied_embeddings;
-    Model model{.spec = spec,
-                .layers = {encoder.embedding(),
-                           decoder.embedding(),
-                           std::move(encoding),
-                           {.name = "encoder norm",
-                            .operators = {encoder.norm("encoder_norm", false)},
-                            .inputs = {in},
-                            .output = in},
-                           std::move(decoding),
-                           {.name = "head",
-                            .operators = {decoder.norm("final_norm", false), logits, Loss{.vocab = spec.vocab}},
-                            .part = Part::output,
-                            .inputs = {out},
-                            .output = Tokens{1, Sequence::decoded}}},
-                .nodes = {{.layer = 0}, {.layer = 1}}};
+    Model model{
+        .spec = spec,
+        .layers = {encoder.embedding(),
+                   decoder.embedding(),
+                   std::move(encoding),
+                   {.name = "encoder norm", .operators = {norm(spec, "encoder_norm")}, .inputs = {in}, .output = in},
+                   std::move(decoding),
+                   {.name = "head",
+                    .operators = {norm(spec, "final_norm"), logits, Loss{.vocab = spec.vocab}},
+                    .part = Part::output,
+                    .inputs = {out},
+                    .output = Tokens{1, Sequence::decoded}}},
+        .nodes = {{.layer = 0}, {.layer = 1}}};
     const auto append = [&](std::uint32_t layer, std::vector<std::uint32_t> inputs) {
         model.nodes.push_back({.layer = layer, .inputs = std::move(inputs)});
         return static_cast<std::uint32_t>(model.nodes.size() - 1);

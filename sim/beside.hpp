@@ -43,7 +43,7 @@ public:
     void wait(const strategies::Program& program, const strategies::Op& op);
 
     /// The compute lane runs a kernel of so many seconds. spares: it leaves multiprocessors to what is beside it.
-    [[nodiscard]] Slowed kernel(double seconds, bool spares = false) {
+    [[nodiscard]] Slowed kernel(double seconds, bool spares) {
         return share(seconds, spares ? &Contention::traffic : &Contention::whole);
     }
     /// The compute lane runs something that nothing slows.

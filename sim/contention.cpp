@@ -13,8 +13,8 @@ double lost(double slowdown) { return 1 - 1 / slowdown; }
 
 Contention contention_of(const Network& network, const Network::Spread& spread, const topology::Gpu& gpu,
                          const calibrate::Predictor& predictor) {
+    if (gpu.multiprocessors == 0) return contention_on_core(predictor);
     const double slowdown = predictor.constant("overlap_slowdown");
-    if (gpu.multiprocessors == 0) return {slowdown - 1, slowdown - 1};
     const double all = gpu.multiprocessors, inside = hardware::nccl_channels(gpu.compute_capability);
     const double by_traffic = std::max(1.0, slowdown * (all - inside) / all);
     if (spread.nodes < 2) return {lost(slowdown), lost(by_traffic)};
@@ -31,6 +31,11 @@ Contention contention_of(const Network& network, const Network::Spread& spread, 
 Contention contention_of(const Network& network, std::span<const topology::GpuId> group, const topology::Gpu& gpu,
                          const calibrate::Predictor& predictor) {
     return contention_of(network, network.spread_of(group), gpu, predictor);
+}
+
+Contention contention_on_core(const calibrate::Predictor& predictor) {
+    const double lost = predictor.constant("overlap_slowdown") - 1;
+    return {lost, lost};
 }
 
 double least_contention(const Network& network, const topology::Gpu& gpu, const calibrate::Predictor& predictor) {

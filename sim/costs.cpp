@@ -168,22 +168,15 @@ const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet se
         place->second.gpus = folding_->groups[number].gpus;
         place->second.alone = folding_->groups[number].alone;
     }
-    place->second.lost = contention_of(network_, place->second.gpus, gpu_, predictor_);
+    if (slows_) place->second.lost = contention_of(network_, place->second.gpus, gpu_, predictor_);
     return place->second;
 }
 
 /// What an engine's loop hands out in parts moves by copy engines, or by kernels of a few blocks (Transformer Engine's
 /// userbuffers, PyTorch's symmetric memory).
 Contention Costs::lost_beside(const StepProgram& step, const Op& op) const {
-    if (!slows_) return {};
     const Contention lost = group(step, std::get<Collective>(op.what).group).lost;
     return op.label.looped ? Contention{lost.traffic, lost.traffic} : lost;
-}
-
-/// Only cores make copies themselves.
-Contention Costs::lost_beside_copies() const {
-    const double lost = predictor_.constant("overlap_slowdown") - 1;
-    return {lost, lost};
 }
 
 double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
@@ -352,13 +345,12 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
             beside.begin(program, op, collective_seconds(step, *collective), lost_beside(step, op));
         if (const auto* copy = std::get_if<strategies::Copy>(&op.what);
             copy != nullptr && !copy->of_drives() && copies_->takes_cores())
-            beside.begin(program, op, now.device, lost_beside_copies());
+            beside.begin(program, op, now.device, contention_on_core(predictor_));
         if (beside.nothing() || !in_order) continue;
         if (call != nullptr) {
             now = call_beside(step, *call, beside, calls_[role][i]);
-        } else if (std::holds_alternative<Compute>(op.what)) {
-            const bool spares = kernels_[std::get<Compute>(op.what).kernel].spares;
-            const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device, spares)).first->second;
+        } else if (const KernelCost* const kernel = kernel_of(op)) {
+            const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device, kernel->spares)).first->second;
             now = kernel_cost(op, now.device + slowed.total());
         } else if (const auto* collective = std::get_if<Collective>(&op.what)) {
             beside.pass(collective_seconds(step, *collective));

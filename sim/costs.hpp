@@ -174,15 +174,20 @@ public:
     [[nodiscard]] const std::optional<NodeDrives>& node_drives() const { return drives_; }
 
 private:
-    [[nodiscard]] double hooks(const strategies::Op& op) const {
+    /// Null of what computes nothing.
+    [[nodiscard]] const KernelCost* kernel_of(const strategies::Op& op) const {
         const auto* const compute = std::get_if<strategies::Compute>(&op.what);
-        return compute != nullptr ? kernels_[compute->kernel].hooks : 0;
+        return compute != nullptr ? &kernels_[compute->kernel] : nullptr;
+    }
+    [[nodiscard]] double hooks(const strategies::Op& op) const {
+        const KernelCost* const kernel = kernel_of(op);
+        return kernel != nullptr ? kernel->hooks : 0;
     }
     /// Of the host for an operation of the layers, its hooks aside.
     [[nodiscard]] double layer_dispatch(const strategies::Op& op, hardware::Way way) const;
     [[nodiscard]] bool is_product(const strategies::Op& op) const {
-        const auto* const compute = std::get_if<strategies::Compute>(&op.what);
-        return compute != nullptr && kernels_[compute->kernel].product;
+        const KernelCost* const kernel = kernel_of(op);
+        return kernel != nullptr && kernel->product;
     }
     [[nodiscard]] OpCost cost(const strategies::StepProgram& step, const strategies::Op& op) const;
     [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
@@ -190,8 +195,8 @@ private:
         return {seconds, host.all, host.first, host.soonest_end(seconds, 0)};
     }
     [[nodiscard]] Launches launches(const strategies::Op& op) const {
-        const auto* compute = std::get_if<strategies::Compute>(&op.what);
-        return op.label.routed && compute != nullptr ? kernels_[compute->kernel].launches : Launches{};
+        const KernelCost* const kernel = kernel_of(op);
+        return op.label.routed && kernel != nullptr ? kernel->launches : Launches{};
     }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
     [[nodiscard]] BlockTimes block_times(const strategies::StepProgram& step, std::uint32_t block,
@@ -217,7 +222,6 @@ private:
         Contention lost;
     };
     [[nodiscard]] Contention lost_beside(const strategies::StepProgram& step, const strategies::Op& op) const;
-    [[nodiscard]] Contention lost_beside_copies() const;
     [[nodiscard]] const Group& group(const strategies::StepProgram& step, strategies::AxisSet set) const;
 
     const Network& network_;

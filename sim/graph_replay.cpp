@@ -249,11 +249,8 @@ private:
     double lost_beside(const GraphTransfers::Meeting& meeting, std::uint32_t kind) {
         const auto [place, fresh] = lost_.try_emplace({meeting.group, kind});
         if (!fresh) return place->second;
-        std::vector<topology::GpuId> gpus;
-        for (const GraphTransfers::Party& party : meeting.parties) gpus.push_back(party.rank);
-        std::ranges::sort(gpus);
         const GpuKind& of = network_.kinds()[kind];
-        return place->second = contention_of(network_, gpus, of.gpu, *of.predictor).whole;
+        return place->second = contention_of(network_, meeting.gpus, of.gpu, *of.predictor).whole;
     }
 
     /// The latency of a transfer is over.

@@ -83,6 +83,7 @@ std::optional<GraphTransfers::Number> GraphTransfers::join(const GraphNode& node
     group.gathering.erase(place);
     meeting.cost = &cost(group, node.collective, step_.whole_bytes(party.rank, node));
     meeting.links = group.links;
+    meeting.gpus = group.gpus;
     meeting.group = number;
     meeting.collective = true;
     if (group.busy) {
@@ -111,6 +112,7 @@ std::optional<GraphTransfers::Number> GraphTransfers::meet(const GraphNode& node
     meeting.parties.push_back(party);
     meeting.cost = &cost(way->second, key, node.bytes);
     meeting.links = way->second.links;
+    meeting.gpus = {};
     meeting.group = no_group;
     meeting.collective = false;
     return number;

@@ -34,6 +34,7 @@ public:
         std::vector<Party> parties;
         const Cost* cost = nullptr;
         std::span<const LinkUse> links = {};
+        std::span<const topology::GpuId> gpus = {};  ///< of a collective's group, ascending
         std::uint32_t group = 0;  ///< none of a message
         double begin = 0;
         bool collective = false;

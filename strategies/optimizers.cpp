@@ -81,7 +81,7 @@ constexpr std::array table{
     OptimizerRow{Optimizer::momentum, "SGD with momentum", 4, momentum_kernel, momentum_loop, false, false},
     OptimizerRow{Optimizer::lion, "Lion", 4, lion_kernel, lion_loop, false, false},
     OptimizerRow{Optimizer::lamb, "LAMB", 8, lamb_kernels, lamb_loop, true, true},
-    OptimizerRow{Optimizer::adafactor, "Adafactor", 0, adafactor_joined, adafactor_loop, false, false},
+    OptimizerRow{Optimizer::adafactor, "Adafactor", 0, adafactor_joined, adafactor_loop, false, false, false, true},
     OptimizerRow{Optimizer::adam8bit, "8-bit Adam", 2, {}, adam8bit_loop, false, false, true},
     OptimizerRow{Optimizer::muon, "Muon", 4, {}, {}, false, false},  // of matrices (muon.hpp)
 };
@@ -102,8 +102,9 @@ bool has_foreach(Optimizer optimizer) {
 }
 
 bool updates_many_at_once(const Training& training) {
-    if (training.optimizer == Optimizer::adafactor) return !hardware::is_eager(training.software);
-    return training.optimizer == Optimizer::muon || !row_of(training.optimizer).fused.empty();
+    const OptimizerRow& row = row_of(training.optimizer);
+    if (row.joined && hardware::is_eager(training.software)) return false;
+    return training.optimizer == Optimizer::muon || !row.fused.empty();
 }
 
 namespace {
@@ -137,9 +138,8 @@ void check_optimizer(const Plan& plan) {
     check_muon(plan);
     check_master_weights(plan);
     if (training.fused_optimizer && !updates_many_at_once(training))
-        refuse("/training/fused_optimizer",
-               fmt::format("true, but {} has no kernels over all parameters there", row.title), "set it to false",
-               Source::origin_of_key);
+        refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
+               "set it to false", Source::origin_of_key);
     if (training.foreach_optimizer && training.fused_optimizer)
         refuse("/training/foreach_optimizer", "true, but fused_optimizer has one kernel for all operations",
                "set it to false, or fused_optimizer to false", Source::origin_of_key);

@@ -29,6 +29,7 @@ struct OptimizerRow {
     bool clips;  ///< gradients are clipped inside the update
     bool norms;  ///< asks for norms of whole parameters, also where ranks hold parts of them
     bool narrow_moments = false;
+    bool joined = false;  ///< `fused` are a compiler's: PyTorch has none such
 };
 const OptimizerRow& row_of(Optimizer optimizer);
 

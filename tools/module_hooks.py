@@ -20,7 +20,6 @@ import types
 
 import torch
 import torch.multiprocessing
-import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 

@@ -123,12 +123,16 @@ void read_layout(const Givens& given, Draft& draft) {
     draft.set("/strategy/pipeline_layers", layers, layout->origin);
 }
 
-/// DeepSpeed's stages; its optimizer for bf16 shards states at stage 0 too. Megatron-DeepSpeed broadcasts what a
-/// micro-batch holds among tensor ranks, sizes first (pretrain_gpt.py, megatron/core/tensor_parallel/data.py).
+/// Megatron-DeepSpeed broadcasts what a micro-batch holds among tensor ranks, sizes first (pretrain_gpt.py, megatron/
+/// core/tensor_parallel/data.py).
+void read_data(const Givens& given, Draft& draft) {
+    if (given.is_on("deepspeed")) draft.set("/training/broadcast_data", true, given.find("deepspeed")->origin);
+}
+
+/// DeepSpeed's stages; its optimizer for bf16 shards states at stage 0 too.
 void read_zero_stage(const Givens& given, Draft& draft) {
     const Given* const stage = given.find("zero_stage");
     if (!given.is_on("deepspeed")) return;
-    draft.set("/training/broadcast_data", true, given.find("deepspeed")->origin);
     const std::uint64_t least = given.is_on("bf16") ? 1 : 0;
     const auto number = stage == nullptr ? std::optional<std::uint64_t>(0) : whole_of(*stage, draft, 0);
     if (!number) return;
@@ -299,6 +303,7 @@ void read_parallelism(const Givens& given, Draft& draft) {
     }
     if (const Given* const sharded = given.find("use_distributed_optimizer"))
         draft.set_default("/strategy/sharding", "zero1", sharded->origin);
+    read_data(given, draft);
     read_zero_stage(given, draft);
     read_fsdp(given, draft);
 }
