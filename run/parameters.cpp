@@ -70,13 +70,16 @@ std::uint64_t Slice::elements() const {
     return all * cols;
 }
 
-double initial_value(const Slice& slice, std::uint64_t seed, std::uint64_t row, std::uint64_t col) {
-    if (row >= slice.real_rows || slice.initial == Initial::zeros) return 0;
-    if (slice.initial == Initial::ones) return 1;
+InitialValues::InitialValues(const Slice& slice, std::uint64_t seed)
+    : slice_(slice), key_(mixed(seed ^ hash_of(slice.name))) {}
+
+double InitialValues::at(std::uint64_t row, std::uint64_t col) const {
+    if (row >= slice_.real_rows || slice_.initial == Initial::zeros) return 0;
+    if (slice_.initial == Initial::ones) return 1;
     // Box and Muller 1958: two uniform numbers make a normal one.
-    const std::uint64_t key = mixed(mixed(seed ^ hash_of(slice.name)) + row * slice.global_cols + col);
+    const std::uint64_t key = mixed(key_ + row * slice_.global_cols + col);
     const double radius = std::sqrt(-2 * std::log(uniform(mixed(key)))), angle = uniform(mixed(key + 1));
-    return slice.deviation * radius * std::cos(2 * std::numbers::pi * angle);
+    return slice_.deviation * radius * std::cos(2 * std::numbers::pi * angle);
 }
 
 Parameters::~Parameters() {
@@ -226,12 +229,13 @@ void Parameters::fill_weights(std::uint64_t seed) {
 std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
     std::vector<float> values(cursor_);
     for (const Slice& slice : slices_) {
+        const InitialValues initial(slice, seed);
         std::uint64_t out = offset_.at(slice.name);
         for (const auto& rows : slice.rows) {
             share_among_cores(rows.second * slice.cols, [&](std::uint64_t begin, std::uint64_t end) {
                 for (std::uint64_t i = begin; i < end; ++i)
-                    values[out + i] = static_cast<float>(
-                        initial_value(slice, seed, rows.first + i / slice.cols, slice.first_col + i % slice.cols));
+                    values[out + i] =
+                        static_cast<float>(initial.at(rows.first + i / slice.cols, slice.first_col + i % slice.cols));
             });
             out += rows.second * slice.cols;
         }

@@ -32,9 +32,17 @@ struct Slice {
     [[nodiscard]] std::uint64_t elements() const;
 };
 
-/// The value of one element of a global tensor: a hash of the seed, its name and its index, so that every mesh begins
-/// with the same model.
-double initial_value(const Slice& slice, std::uint64_t seed, std::uint64_t row, std::uint64_t col);
+/// Elements of a global tensor as training begins: each a hash of the seed, the tensor's name and its own index, so
+/// that every mesh begins with the same model. The slice outlives it.
+class InitialValues {
+public:
+    InitialValues(const Slice& slice, std::uint64_t seed);
+    [[nodiscard]] double at(std::uint64_t row, std::uint64_t col) const;
+
+private:
+    const Slice& slice_;
+    std::uint64_t key_;
+};
 
 /// Consecutive elements of the flat buffers.
 struct Range {

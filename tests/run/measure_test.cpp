@@ -133,12 +133,13 @@ TEST(Parameters, BeginAsTheirNamesAndPlacesSay) {
     const Parameters& parameters = executor.model().parameters();
     std::uint64_t largest = 0;
     for (const Slice& slice : parameters.slices()) {
+        const InitialValues initial(slice, settings.seed);
         std::uint64_t at = parameters.offset(slice.name);
         largest = std::max(largest, slice.elements());
         for (const auto& [first, count] : slice.rows)
             for (std::uint64_t i = 0; i < count * slice.cols; ++i, ++at) {
-                const auto value = static_cast<float>(
-                    initial_value(slice, settings.seed, first + i / slice.cols, slice.first_col + i % slice.cols));
+                const auto value =
+                    static_cast<float>(initial.at(first + i / slice.cols, slice.first_col + i % slice.cols));
                 std::uint16_t found = 0;
                 std::memcpy(&found, parameters.weight(at), sizeof found);
                 ASSERT_EQ(found, kernels::to_bf16(static_cast<double>(value))) << slice.name << " " << i;

@@ -13,8 +13,9 @@ void ReferenceModel::parameter(const std::string& name, std::size_t rows, std::s
     const M matrix = std::make_shared<Matrix>(rows, cols);
     Slice slice{.name = name, .initial = initial, .rows = {{0, rows}}};
     slice.global_cols = cols;
+    const InitialValues initial_values(slice, settings_.seed);
     for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t c = 0; c < cols; ++c) matrix->value[r * cols + c] = initial_value(slice, settings_.seed, r, c);
+        for (std::size_t c = 0; c < cols; ++c) matrix->value[r * cols + c] = initial_values.at(r, c);
     parameters_[name] = matrix;
 }
 
