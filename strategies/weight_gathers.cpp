@@ -105,7 +105,8 @@ void WeightGathers::copy_out(std::size_t number) {
     if (visit.reads && visit.there)
         gathered_[number] = there_.at({visit.slot->chunk, visit.begin});  // copied since it was asked for
     if (!visit.reads || visit.follows || visit.there) return;
-    for (BufferId& gathered : gathered_[number]) copy_out(label_of(visit), gathered);
+    for (BufferId& gathered : gathered_[number])
+        if (casts_.contains(gathered)) copy_out(label_of(visit), gathered);  // a lone rank gathers nothing
     if (visit.stays) there_[{visit.slot->chunk, visit.begin}] = gathered_[number];
 }
 

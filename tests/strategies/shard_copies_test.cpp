@@ -54,6 +54,16 @@ TEST(ShardCopies, Fsdp2CopiesOnTheLayersStream) {
     EXPECT_FALSE(beside.contains("copy gradients"));
 }
 
+/// A lone rank's weights in host memory are gathered from nobody.
+TEST(ShardCopies, ALoneRankCopiesNothingOut) {
+    Plan plan = sharded(FsdpImplementation::fsdp2);
+    plan.strategy.param_device = OffloadDevice::cpu;
+    const auto copied = [&] { return moved(plan, Lane::compute).contains("copy gathered weights"); };
+    EXPECT_TRUE(copied());
+    plan.strategy.data = 1;
+    EXPECT_FALSE(copied());
+}
+
 /// A flat parameter's views need no copy; its gradient is joined, cast, and divided where it is.
 TEST(ShardCopies, Fsdp1JoinsCastsAndDividesGradients) {
     const Plan plan = sharded(FsdpImplementation::fsdp1);
