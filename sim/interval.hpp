@@ -15,6 +15,7 @@ struct Doubt {
     const calibrate::Profile& profile;  ///< its held-out errors are those of its kernels and collectives
     kernels::Dtype compute;             ///< of the products
     hardware::Software software;
+    bool by_scripts;  ///< a model's and a trainer's own code runs around the layers (PyTorch's, DeepSpeed's)
     bool several_nodes;
     double derived;  ///< share of the step in kernels of which none like them was measured
 };

@@ -271,6 +271,15 @@ Described run_and_describe(const scenarios::Scenario& scenario, Site& site, cons
     return described(*ran, scenario, site, options);
 }
 
+/// PyTorch's own modules, and DeepSpeed's engine around a model: ZeRO's later stages under the name of another
+/// software.
+bool is_run_by_scripts(const strategies::Plan& plan) {
+    const strategies::Sharding sharding = plan.strategy.sharding;
+    return plan.training.software == hardware::Software::pytorch ||
+           (plan.training.software == hardware::Software::megatron_lm &&
+            (sharding == strategies::Sharding::zero2 || sharding == strategies::Sharding::zero3));
+}
+
 /// With the doubts of the first kind of GPU.
 Interval step_interval(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
                        const Step& step, const std::vector<Derived>& derived) {
@@ -280,6 +289,7 @@ Interval step_interval(const scenarios::Scenario& scenario, const topology::Clus
                               {.profile = profiles.of(cluster.gpu()).profile(),
                                .compute = scenario.plan.training.precision.compute,
                                .software = scenario.plan.training.software,
+                               .by_scripts = is_run_by_scripts(scenario.plan),
                                .several_nodes = scenario.plan.ranks() > cluster.gpus_per_node(),
                                .derived = share});
 }

@@ -16,7 +16,7 @@ namespace {
 
 /// A second of one category, on one node, by software whose own code is all there is.
 Interval of(double Breakdown::*category, double held_out, bool several_nodes = false,
-            hardware::Software software = hardware::Software::orrery, double derived = 0) {
+            hardware::Software software = hardware::Software::orrery, double derived = 0, bool by_scripts = false) {
     calibrate::Profile profile;
     for (const char* suite : {"gemm-bf16", "attention", "pointwise", "collective"})
         profile.held_out[suite] = {.points = 100, .mean = held_out, .median = held_out, .p90 = held_out};
@@ -27,6 +27,7 @@ Interval of(double Breakdown::*category, double held_out, bool several_nodes = f
                          {.profile = profile,
                           .compute = kernels::Dtype::bf16,
                           .software = software,
+                          .by_scripts = by_scripts,
                           .several_nodes = several_nodes,
                           .derived = derived});
 }
@@ -51,6 +52,9 @@ TEST(Interval, WidensWithWhatIsLessKnown) {
     const Interval framework = of(&Breakdown::gemm, 0.04, false, hardware::Software::megatron_lm);
     EXPECT_GT(width(framework), kernels);
     EXPECT_GT(framework.high - 1, 1 - framework.low) << "what no program holds only adds";
+    const Interval script = of(&Breakdown::gemm, 0.04, false, hardware::Software::pytorch, 0, true);
+    EXPECT_LT(script.low, framework.low);
+    EXPECT_GT(script.high - framework.high, framework.low - script.low) << "and scripts add more";
 }
 
 TEST(Interval, OverlapsWhereEitherMayBeTheShorter) {
