@@ -86,11 +86,14 @@ void check_checkpoint_policy(const Plan& plan) {
          "set recompute to \"full\", or leave it out", Source::origin_of_key);
     only(plan.training.software == hardware::Software::pytorch, "products are not PyTorch's own",
          "set training.software to \"pytorch\", or leave it out", Source::origin_of_key);
-    only(plan.model.experts == 0 && plan.model.layers_of('M') == 0 && !plan.tensor_grid().divides(),
-         fmt::format("{} has experts or mixers, or tensor ranks are a grid", plan.model.name), "leave it out",
+    only(plan.model.layers_of('M') == 0 && !plan.tensor_grid().divides(),
+         fmt::format("{} has mixers, or tensor ranks are a grid", plan.model.name), "leave it out",
          Source::not_modelled);
     only(plan.model.kv_lora_rank == 0,
          fmt::format("products of {}'s latent attention are not counted", plan.model.name), "leave it out",
+         Source::not_modelled);
+    only(plan.model.shared_expert_ffn == 0,
+         fmt::format("products of {}'s shared experts are not counted", plan.model.name), "leave it out",
          Source::not_modelled);
     only(plan.training.lora_rank == 0, "products of adapters are not counted", "leave it out", Source::not_modelled);
 }

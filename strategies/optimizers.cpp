@@ -118,7 +118,8 @@ void check_master_weights(const Plan& plan) {
     only(kernels::size_of(training.precision.compute) < 4, "weights in fp32 have no others beside them",
          "set it to true, or precision to bf16", Source::origin_of_key);
     only(kernels::size_of(training.precision.grad_reduce) < 4, "gradients of 16-bit weights are in 16 bits",
-         "set it to true, or grad_reduce_precision to bf16", Source::origin_of_key);
+         "set it to true, or grad_reduce_precision to bf16 (what is reduced may be wider: communication_data_type)",
+         Source::origin_of_key);
     only(!training.fp8_param_gather, "weights that are kept in fp8 are cast from masters",
          "set it to true, or fp8_param_gather to false", Source::megatron_config);
     only(training.optimizer != Optimizer::muon, "muon's momentum is in fp32 here", "set it to true",

@@ -171,6 +171,28 @@ TEST(CheckpointPolicy, CompiledProductsBehindKeptSumsDoNotRunAgain) {
     EXPECT_EQ(verify(build(eager)), std::vector<std::string>{});
 }
 
+/// TorchTitan's policy counts the products of attention; the router's it runs again
+/// (per_op_sac_force_recompute_mm_shapes_ by_fqns), as it does the experts' grouped ones, which are no torch.mm, and
+/// their exchanges.
+TEST(CheckpointPolicy, RoutersAndExpertsRunAgain) {
+    Plan plan = moe_plan();
+    plan.training.fused_attention = true;
+    plan.training.software = hardware::Software::pytorch;
+    plan.strategy.recompute = Recompute::full;
+    plan.strategy.checkpoint_policy = CheckpointPolicy::every_second_mm;
+    plan.training.fused_qkv = plan.training.fused_gate = false;
+    const ShardedLayer layer = shard(models::build(plan.model).layer("moe block"), plan);
+    const RunAgain again = run_again(layer, CheckpointPolicy::every_second_mm);
+    const std::uint64_t tokens = plan.rank_tokens();
+    EXPECT_EQ(again.all_kept_bytes(), tokens * 2 * (64 + 32) + tokens * (64 * 2 + 4 * 4))
+        << "queries, values and attention's results";
+    for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
+        if (!layer.pieces[i].results.products.empty()) continue;
+        EXPECT_EQ(found(again.works[i]).outputs, found(layer.pieces[i].forward).outputs) << layer.pieces[i].name;
+    }
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+}
+
 TEST(CheckpointPolicy, IsRefusedWhereItWouldSayNothing) {
     const std::string key = "/strategy/checkpoint_policy";
     Plan latent = llama(CheckpointPolicy::every_second_mm);
