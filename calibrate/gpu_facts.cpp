@@ -1,14 +1,10 @@
 #include "calibrate/gpu_facts.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 
 #include "base/text.hpp"
-#include "hardware/attention_kernels.hpp"
-#include "hardware/compute_capability.hpp"
 #include "hardware/datasheets.hpp"
 
 namespace orrery::calibrate {
@@ -19,9 +15,6 @@ namespace {
 constexpr std::string_view hopper_sustained =
     "691.3 TFLOP/s over 8 s without a pause on an H200 at its limit of 700 W (tests/gpu/measured, h200-measured) over "
     "the best of the imported bf16 table, ";
-constexpr std::string_view hopper_rows =
-    "medians of products of 0.2 TFLOP and more on an H200 (cuBLASLt 13.1, orrery calibrate), 55, 32 and 217 whose rows "
-    "have an odd number of elements, an even one and eights: ";
 constexpr double hopper_clock = 1439.75 / 1980;
 constexpr std::string_view hopper_clock_origin =
     "1,440 of 1,980 MHz while that product ran (tests/gpu/measured, h200-measured)";
@@ -186,6 +179,22 @@ constexpr GpuFacts table[] = {
      .best = 257.1,
      .sustained_origin = "no reading of a long run: the best of the imported bf16 table, ",
      .backward = flash_2_backward},
+    // Its attention is FlashInfer's, of FlashAttention-2's design; fp8 and fp4 are cuBLASLt's.
+    {.name = "rtx-pro-6000",
+     .board = "RTX-PRO-6000",
+     .device = "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+     .gemm = "rtx_pro_6000_server_sglang-0.5.14_bfloat16.csv",
+     .gemm_fp8 = "rtx_pro_6000_server_trtllm-1.3.0rc20_fp8.csv",
+     .gemm_fp4 = "rtx_pro_6000_server_trtllm-1.3.0rc20_nvfp4.csv",
+     .attention = "rtx_pro_6000_server_sglang-0.5.14_causal_forward_16bit.csv",
+     .nccl_system = "rtx_pro_6000_server",
+     .tile_waves = true,
+     .sustained = 426.6,
+     .best = 426.6,
+     .sustained_origin = "no reading of a long run: the best of the imported bf16 table, ",
+     .backward = flash_2_backward,
+     .stream = 1.53e12,
+     .stream_origin = "the fastest that weights pass a product of 2 tokens (AIConfigurator, sglang 0.5.14, bf16)"},
     {.name = "h100",
      .board = "H100-SXM5-80GB",
      .device = "NVIDIA H100-SXM5-80GB",
@@ -225,6 +234,21 @@ constexpr GpuFacts table[] = {
      .fp8 = h200_fp8,
      .fp8_origin = azure_fp8,
      .fp8_licence = "MIT"},
+    // Its tensor cores are a sixth of an H200's, and what holds everything else up too: products reach 95% of the
+    // peak, those of 61 ms as those of three.
+    {.name = "h20",
+     .board = "H20-SXM-96GB",
+     .device = "NVIDIA H20-SXM-96GB",
+     .infersim = "h20",
+     .nccl_system = "h200_sxm",
+     .nccl_of = "NVIDIA H200-SXM-141GB, which has the same NVLinks",
+     .tile_waves = false,
+     .sustained = 140.9,
+     .best = 140.9,
+     .sustained_origin = "products of 61 ms are as near to the peak as those of 3: the best of the table, ",
+     .backward = flash_3_backward,
+     .stream = 3.35e12,
+     .stream_origin = "keys and values that pass FlashInfer's decoding (Alibaba InferSim, bench_data/mha/decode/h20)"},
     {.name = "b200",
      .board = "B200",
      .device = "NVIDIA B200-SXM-180GB",
@@ -300,49 +324,32 @@ constexpr GpuFacts table[] = {
      .fp4_origin = engine_gb300_fp4},
 };
 
-/// What Nemotron 3 Nano's steps on H100 spend in mamba_ssm's and causal_conv1d's kernels.
-constexpr std::string_view mixers =
-    "Nemotron 3 Nano in bf16 on 8 H100, 12,288 tokens a GPU and step, 23 mixers "
-    "(GiscardBiamby/Automodel-scalingai-f26, mfu/results, final8_nsys)";
-
-/// Rate at which scans of mamba_ssm's library compute, beside moving their bytes, of the peak in fp32.
-Constant state_space_products() {
-    return {
-        2.27, "1",
-        fmt::format("{}: 54.3 ms of scans, whose bytes take 34.8; 2.96 TFLOP of products in the others, 152 TFLOP/s "
-                    "of 66.9",
-                    mixers)};
-}
-
-/// Share of what their bytes ask for that the convolutions before scans reach, forward and backward.
-Constant state_space_convolution() {
-    return {0.479, "1", fmt::format("{}: 17.1 ms of convolutions that bytes put at 8.19", mixers)};
-}
-
-/// Of products while an all_gather runs inside the node, where someone read both.
-Constant beside_collectives(int compute_capability) {
-    if (compute_capability >= hardware::hopper)
-        return {
-            80.0 / 47, "1",
-            "80% of the peak alone, 47% beside an all_gather of 24 channels, a product on an H100 (NVIDIA's developer "
-            "forum, 337991)"};
-    return {2.08 / 1.18, "1",
-            "1.18 ms alone, 2.08 beside an all_gather, a product in a step of GPT on A100 (NCCL, issue 1428)"};
-}
-
 }  // namespace
 
 std::span<const GpuFacts> gpu_facts() { return table; }
 
+namespace {
+
+/// Its letters, small, and digits: a driver writes "RTX PRO 6000" and a board is "RTX-PRO-6000".
+std::string plain(std::string_view text) {
+    std::string kept = lower(text);
+    std::erase_if(kept, [](char c) { return c == ' ' || c == '-'; });
+    return kept;
+}
+
+bool has_digit(std::string_view text) { return text.find_first_of("0123456789") != std::string_view::npos; }
+
+}  // namespace
+
 std::string_view gpu_in(std::string_view device) {
-    const std::string words = lower(device);
+    const std::string words = plain(device);
     std::string_view found;
     std::size_t longest = 0;  // a gb200 is no b200
     for (const hardware::Gpu& gpu : hardware::gpus()) {
         if (gpu.socket == hardware::Socket::core) continue;
         // A board may go by another's profile: an A800 is an A100.
-        for (const std::string& word : {gpu.profile, lower(gpu.name.substr(0, gpu.name.find('-')))}) {
-            if (word.size() <= longest || words.find(word) == std::string::npos) continue;
+        for (const std::string& word : {plain(gpu.profile), plain(gpu.name.substr(0, gpu.name.find('-')))}) {
+            if (word.size() <= longest || !has_digit(word) || words.find(word) == std::string::npos) continue;
             longest = word.size();
             found = gpu.profile;
         }
@@ -359,70 +366,6 @@ const hardware::Gpu& board_of(const GpuFacts& facts) {
     const hardware::Gpu* const board = hardware::find(facts.board);
     if (board == nullptr) throw std::logic_error("no board " + std::string(facts.board));
     return *board;
-}
-
-std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
-    const hardware::Gpu& board = board_of(facts);
-    const hardware::AttentionRates dropout =
-        hardware::attention_dropout(hardware::AttentionKernel::newest, board.compute_capability);
-    std::map<std::string, Constant> out{
-        {"peak_half_flops", {board.half_flops, "flop/s", board.datasheet}},
-        {"peak_single_flops", {board.fp32_flops, "flop/s", board.datasheet}},
-        {"memory_bytes_per_second", {board.memory_bytes_per_second, "B/s", board.datasheet}},
-        {"sustained_gemm",
-         {std::min(1.0, facts.sustained / facts.best), "1",
-          fmt::format("{}{:g} TFLOP/s", facts.sustained_origin, facts.best)}},
-        {"state_space_products", state_space_products()},
-        {"state_space_convolution", state_space_convolution()},
-        {"unaligned_gemm",
-         {0.479, "1",
-          "GPT-2 124M on A100 in bf16, 8,192 tokens a step: 112,046 tokens/s with 50,257 words, 127,345 with 50,304 "
-          "(LLMs-from-scratch, ch05/10_llm-training-speed): 8.78 ms more for three products that take 8.08 ms"}},
-        {"board_spread",
-         {0.015, "1",
-          "8% of variation on average among GPUs of one kind in a cluster (Sinha et al., arXiv 2208.11035), taken as "
-          "the range between a box plot's whiskers: 5.4 standard deviations"}},
-        {"attention_backward_rate", {facts.backward.rate, "1", std::string(facts.backward.origin)}},
-        {"attention_dropout_forward", {dropout.forward, "1", std::string(dropout.origin)}},
-        {"attention_dropout_backward", {dropout.backward, "1", std::string(dropout.origin)}},
-        {"kernel_gap_seconds",
-         {0.9e-6, "s",
-          "3.8 us a kernel in a stream against 2.9 us of execution (NVIDIA blog, Getting Started with CUDA Graphs, "
-          "2019)"}},
-        {"graph_gap_seconds",
-         {0.5e-6, "s",
-          "3.4 us a kernel in a graph against 2.9 us of execution (NVIDIA blog, Getting Started with CUDA Graphs, "
-          "2019)"}},
-        {"launch_seconds", {hardware::launch_seconds(board.host), "s", std::string(hardware::launch_origin)}},
-        {"collective_launch_seconds",
-         {1.8e-6, "s", "two stream-event waits around the collective, each one kernel_gap_seconds"}},
-        {"overlap_slowdown", beside_collectives(board.compute_capability)},
-    };
-    if (hardware::is_hopper(board.compute_capability)) {
-        out["unaligned_gemm"] = {118.0 / 764, "1", fmt::format("{}118 of 764 TFLOP/s with an odd one", hopper_rows)};
-        out["partly_aligned_gemm"] = {236.0 / 764, "1",
-                                      fmt::format("{}236 of 764 TFLOP/s with an even one", hopper_rows)};
-    }
-    if (facts.sustained_clock > 0)
-        out["sustained_clock"] = {facts.sustained_clock, "1", std::string(facts.sustained_clock_origin)};
-    if (board.multiprocessors > 0)
-        out["multiprocessors"] = {static_cast<double>(board.multiprocessors), "1",
-                                  "as the device reports them (cudaDeviceProp)"};
-    if (board.fp8_flops > 0) out["peak_fp8_flops"] = {board.fp8_flops, "flop/s", board.datasheet};
-    if (board.fp4_flops > 0) out["peak_fp4_flops"] = {board.fp4_flops, "flop/s", board.datasheet};
-    if (board.tf32_flops > 0) out["peak_tf32_flops"] = {board.tf32_flops, "flop/s", board.datasheet};
-    if (facts.stream > 0)
-        out["sustained_memory"] = {facts.stream / board.memory_bytes_per_second, "1",
-                                   fmt::format("{:g} TB/s: {}", facts.stream / 1e12, facts.stream_origin)};
-    if (facts.sustained_single > 0)
-        out["sustained_single"] = {facts.sustained_single / facts.best_single, "1",
-                                   fmt::format("fp32 runs on other units: {:g} of {:g} TFLOP/s, from the same sources",
-                                               facts.sustained_single, facts.best_single)};
-    if (!facts.fp8.empty()) out["sustained_fp8"] = {1, "1", "its table was taken after 10,000 warm-ups on random data"};
-    if (!facts.fp4.empty()) out["sustained_fp4"] = {1, "1", "its table is of random data, at a clock that lasts"};
-    if (facts.tile_waves)
-        out["tile_waves"] = {1, "1", "lower held-out error of the GEMM table than without waves (calibrate/README.md)"};
-    return out;
 }
 
 }  // namespace orrery::calibrate

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "calibrate/attention_backward.hpp"
@@ -33,8 +31,11 @@ struct GpuFacts {
     std::string_view device;            ///< as its driver calls it
     std::string_view gemm = {};         ///< file in gemm/ ("" when there is none)
     std::string_view gemm_fp8 = {};     ///< likewise, where no document states products in fp8 (`fp8`)
+    std::string_view gemm_fp4 = {};     ///< likewise, of `fp4`
     std::string_view attention = {};    ///< file in attention/ ("" when there is none)
+    std::string_view infersim = {};     ///< its name in infersim/ ("" when products and attention are not from there)
     std::string_view nccl_system = {};  ///< its name in nccl_one_node.csv ("" when it is not there)
+    std::string_view nccl_of = {};      ///< that system's device, where it is another ("")
     std::string_view vidur = {};        ///< prefix of its files in memory_bound/ ("" when there is none)
     std::string_view send_recv = {};    ///< file in collectives/ ("" when there is none)
     bool tile_waves;
@@ -70,8 +71,5 @@ std::string_view gpu_in(std::string_view device);
 const GpuFacts* facts_of_device(std::string_view device);
 
 const hardware::Gpu& board_of(const GpuFacts& facts);
-
-/// The constants of a profile, each with unit and origin.
-std::map<std::string, Constant> constants_of(const GpuFacts& facts);
 
 }  // namespace orrery::calibrate

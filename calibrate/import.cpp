@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "calibrate/chips.hpp"
 #include "calibrate/clean_gemm.hpp"
+#include "calibrate/gpu_constants.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
 #include "calibrate/pcie_collectives.hpp"
@@ -67,14 +68,24 @@ std::string measured_on(const GpuFacts& facts) {
 
 void add_tables(Profile& profile, const GpuFacts& facts, const path& from) {
     for (const auto& [file, dtype] :
-         {std::pair(facts.gemm, kernels::Dtype::bf16), std::pair(facts.gemm_fp8, kernels::Dtype::fp8)}) {
+         {std::pair(facts.gemm, kernels::Dtype::bf16), std::pair(facts.gemm_fp8, kernels::Dtype::fp8),
+          std::pair(facts.gemm_fp4, kernels::Dtype::fp4)}) {
         if (file.empty()) continue;
         profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / file, dtype, measured_on(facts)));
         replace_disturbed(profile.gemm.back());
     }
 }
 
+/// Products of 16 bits are not there: tensor cores that are the narrowest part of a GPU leave nothing else to read.
+void add_infersim(Profile& profile, const GpuFacts& facts, const path& from) {
+    const std::string gpu(facts.infersim);
+    profile.gemm.push_back(infersim_gemm(from, gpu, measured_on(facts)));
+    profile.gemm.push_back(twice_as_wide(profile.gemm.back()));
+    profile.attention.push_back(infersim_attention(from, gpu, measured_on(facts)));
+}
+
 void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
+    if (!facts.infersim.empty()) return add_infersim(profile, facts, from / "infersim");
     const DeepBench& bench = facts.deepbench;
     if (bench.folder.empty()) return add_tables(profile, facts, from);
     const auto made = [&](std::string_view library) {
@@ -173,13 +184,13 @@ const CollectiveTable& nearest(const std::vector<CollectiveTable>& tables, kerne
 
 void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) {
     const path folder = from / "collectives";
-    if (board_of(facts).socket == hardware::Socket::pcie) {
+    if (board_of(facts).socket == hardware::Socket::pcie && facts.nccl_system.empty()) {
         profile.collectives = pcie_collectives(std::string(facts.device));
         return;
     }
     const GpuFacts& shape = facts.nccl_system.empty() ? facts_of("a100") : facts;
     auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
-                                             std::string(shape.device));
+                                             std::string(shape.nccl_of.empty() ? shape.device : shape.nccl_of));
     if (facts.over_v100_links > 0) {
         const std::string device(facts.over_v100_links == 1 ? facts.device : facts_of("v100").device);
         for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", device)) {

@@ -20,6 +20,14 @@ AttentionTable aiconfigurator_attention(const path& file, const std::string& dev
 std::vector<CollectiveTable> aiconfigurator_collectives(const path& file, const std::string& system,
                                                         const std::string& device);
 
+/// InferSim, its folder bench_data. Products of DeepGEMM in fp8, gemm/GPU/data.csv: m,k,n,latency_us,mfu.
+GemmTable infersim_gemm(const path& folder, const std::string& gpu, const std::string& device);
+/// A table of fp8 as one of 16 bits, where tensor cores multiply these at half the rate and nothing else was read.
+GemmTable twice_as_wide(GemmTable table);
+/// Prompts by FlashAttention-3, causal, of one sequence, mha/prefill/GPU/HEADS-KV_HEADS-WIDTH.csv:
+/// dtype,seq_len,latency_us,mfu.
+AttentionTable infersim_attention(const path& folder, const std::string& gpu, const std::string& device);
+
 /// vTrain: nccl-tests all-reduce sweeps of 2 to 8 GPUs (gpus_N.csv), thinned to about four sizes an octave below
 /// 16 MiB and two above.
 std::vector<CollectiveTable> vtrain_all_reduce(const path& folder, const std::string& device);

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "calibrate/gpu_constants.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/scatter_settings.hpp"

@@ -89,7 +89,7 @@ AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) 
 }
 
 AttentionRates flash_2(int compute_capability, const AttentionShape& shape) {
-    if (compute_capability >= blackwell) return flash_2_on_blackwell(compute_capability, shape.seq);
+    if (is_blackwell(compute_capability)) return flash_2_on_blackwell(compute_capability, shape.seq);
     if (!is_hopper(compute_capability)) return as_the_table;
     return shape.head_dim >= wide_heads ? wide_flash_2_on_hopper : flash_2_on_hopper;
 }
@@ -97,7 +97,7 @@ AttentionRates flash_2(int compute_capability, const AttentionShape& shape) {
 AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, const AttentionShape& shape) {
     const bool on_hopper = is_hopper(compute_capability), wide = shape.head_dim >= wide_heads;
     const bool measured_since_9_17 = shape.head_dim >= usual_heads && shape.window == 0;
-    if (kernel == AttentionKernel::cudnn_9_17 && compute_capability >= blackwell && measured_since_9_17)
+    if (kernel == AttentionKernel::cudnn_9_17 && is_blackwell(compute_capability) && measured_since_9_17)
         return cudnn_on_blackwell(compute_capability, wide, shape.seq);
     const AttentionRates older = flash_2(compute_capability, shape);
     switch (kernel) {
@@ -117,7 +117,8 @@ AttentionRates without_dropout(AttentionKernel kernel, int compute_capability, c
 AttentionRates attention_dropout(AttentionKernel kernel, int compute_capability) {
     const bool newer = kernel != AttentionKernel::flash_1 && kernel != AttentionKernel::flash_triton &&
                        kernel != AttentionKernel::flash_2;
-    return newer && compute_capability >= hopper ? newer_dropout : flash_2_dropout;
+    const bool has_newer = is_hopper(compute_capability) || is_blackwell(compute_capability);
+    return newer && has_newer ? newer_dropout : flash_2_dropout;
 }
 
 AttentionRates attention_rates(AttentionKernel kernel, int compute_capability, const AttentionShape& shape) {

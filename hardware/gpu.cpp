@@ -352,6 +352,24 @@ constexpr Row rows[] = {
      89,
      Host::xeon_8480c,
      {"L40S-48GB"}},
+    // The server edition, 188 multiprocessors of 1,024 operations a cycle in 16 bits, dense (GB202; RTX Blackwell PRO
+    // architecture), at the highest clock that its driver tells, 2,430 MHz; 97,887 MiB of GDDR7 (AIConfigurator,
+    // systems/rtx_pro_6000_server.yaml).
+    {"RTX-PRO-6000",
+     "rtx-pro-6000",
+     "NVIDIA RTX Blackwell PRO architecture, at 2,430 MHz",
+     95,
+     1792,
+     116.9,
+     233.9,
+     467.8,
+     935.6,
+     Socket::pcie,
+     188,
+     120,
+     Host::xeon_8480c,
+     {"RTX PRO 6000", "RTX-PRO-6000-96GB", "RTX-PRO-6000-Server"},
+     1871.2},
 };
 
 std::vector<Gpu> make_gpus() {

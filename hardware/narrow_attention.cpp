@@ -5,7 +5,7 @@
 namespace orrery::hardware {
 
 double narrow_attention_rate(AttentionHeads heads, bool backward, double seq, int compute_capability) {
-    if (compute_capability < hopper) return 1;
+    if (!is_hopper(compute_capability) && !is_blackwell(compute_capability)) return 1;
     const CudnnAttention& of = cudnn_attention(heads, compute_capability);
     const AttentionByLength &wide = backward ? of.half.backward : of.half.forward,
                             &narrow = backward ? of.fp8.backward : of.fp8.forward;

@@ -54,7 +54,7 @@ constexpr Row on_b200 = blackwell_row(current.forward, nvfp4.forward),
 }  // namespace
 
 NarrowTimes narrow_times(Scales scales, int compute_capability) {
-    if (compute_capability < blackwell) return {.origin = "what tables and bytes say"};
+    if (!is_blackwell(compute_capability)) return {.origin = "what tables and bytes say"};
     return compute_capability < blackwell_ultra ? on_b200[scales] : on_b300[scales];
 }
 

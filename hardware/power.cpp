@@ -33,6 +33,7 @@ constexpr Row rows[] = {
     {"B200", 1000, 14300, 8, "HGX B200 datasheet; DGX B200 datasheet"},
     {"GB200", 1200, 120000, 72, "GB200 NVL72 datasheet; its rack's user guide"},
     {"L40S", 350, 0, 1, "L40S datasheet"},
+    {"RTX-PRO-6000", 600, 0, 1, "as its driver tells (AIConfigurator, systems/rtx_pro_6000_server.yaml)"},
     {"TPU-v3", 450, 0, 1, "Patterson et al., arXiv 2104.10350, table 4"},
     {"TPU-v4", 192, 0, 1, "Jouppi et al., TPU v4, ISCA 2023, table 4, maximum of a chip"},
     {"CPU-core", 500.0 / 128, 0, 1, "AMD EPYC 9755 product page: 500 W, 128 cores"},

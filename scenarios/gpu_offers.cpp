@@ -53,11 +53,13 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& secti
 }
 
 /// Tensor cores that take a scale for each 32 elements came with those for fp4 (Blackwell); Transformer Engine refuses
-/// the recipe before (transformer_engine/pytorch/fp8.py, check_mxfp8_support).
+/// the recipe before, and on boards of compute capability 12.0 (transformer_engine/pytorch/fp8.py,
+/// check_mxfp8_support).
 void check_recipe(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
     if (training.precision.compute != Dtype::fp8 || training.fp8_recipe != strategies::Fp8Recipe::mxfp8) return;
-    if (gpu.fp4_flops > 0) return;
-    throw lacking(gpu, section, "fp8_recipe", "has no tensor cores for mxfp8",
+    if (hardware::is_blackwell(gpu.compute_capability)) return;
+    const char* const unused = "has tensor cores for mxfp8 that Transformer Engine does not use";
+    throw lacking(gpu, section, "fp8_recipe", gpu.fp4_flops > 0 ? unused : "has no tensor cores for mxfp8",
                   "legal values: delayed, tensorwise, blockwise");
 }
 

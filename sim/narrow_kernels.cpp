@@ -25,7 +25,7 @@ std::optional<hardware::Scales> scales_of(const strategies::Training& training, 
         case strategies::Fp8Recipe::mxfp8: return Scales::mxfp8;
         case strategies::Fp8Recipe::blockwise: break;
     }
-    return compute_capability >= hardware::blackwell ? std::optional(Scales::mxfp8) : std::nullopt;
+    return hardware::is_blackwell(compute_capability) ? std::optional(Scales::mxfp8) : std::nullopt;
 }
 
 bool is_narrow_product(const kernels::Kernel& kernel) {

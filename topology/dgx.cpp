@@ -69,6 +69,9 @@ constexpr NodeSpec nodes[] = {
      ddr4_bytes_per_second, 1, gigabits(1)},
     // A PCIe server without NVLink: 8 dual-slot boards on 4 switches, 2 sockets (OVX L40S reference: 2 GPUs a NIC).
     {"pcie-8", "L40S", Socket::pcie, Wiring::pcie_only, 8, 0, 0, 2, 4, pcie4, pcie4, 4, hdr},
+    // Its successor on Gen5, 400 Gb/s for two GPUs (NVIDIA Enterprise Reference Architecture 2-8-5-200: 2 processors, 8
+    // GPUs, 5 NICs, of which one is storage's, 200 Gb/s a GPU).
+    {"pcie5-8", "RTX-PRO-6000", Socket::pcie, Wiring::pcie_only, 8, 0, 0, 2, 4, pcie5, pcie5, 4, ndr},
 };
 
 Link nvlink(double bytes_per_second, std::uint32_t cables, double seconds) {

@@ -58,6 +58,18 @@ std::span<const Design> ethernet_designs() {
          .planes = 1,
          .fabric_switch = switch_tor,
          .adapter = roce_adapter},
+        {.preset =
+             {"pcie-rtx-pro-6000",
+              "8 RTX PRO 6000 (server edition) on PCIe without NVLink, 4 NICs of 400 Gb/s on top-of-rack Ethernet "
+              "switches",
+              "NVIDIA Enterprise Reference Architecture 2-8-5-200", 4, 4096},
+         .node = "pcie5-8",
+         .gpu = "",
+         .nics = 0,
+         .nic_bytes_per_second = 0,
+         .planes = 1,
+         .fabric_switch = switch_tor,
+         .adapter = roce_adapter},
     };
     return designs;
 }

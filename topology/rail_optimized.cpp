@@ -31,6 +31,8 @@ std::span<const Design> rail_optimized_designs() {
               "dgx-a100", "", switch_hdr, infiniband_adapter),
         rails({"dgx-h100", "8 H100 on NVSwitch, 8 rails of 400 Gb/s InfiniBand", "DGX H100 user guide", 32, 8192},
               "dgx-h100", "", switch_ndr, infiniband_adapter),
+        rails({"dgx-h200", "8 H200 on NVSwitch, 8 rails of 400 Gb/s InfiniBand", "DGX H200 user guide", 32, 8192},
+              "dgx-h100", "H200", switch_ndr, infiniband_adapter),
         rails({"hgx-h100", "8 H100 on NVSwitch, 8 rails of 400 Gb/s RoCE", "HGX H100/H200/B200 enterprise reference",
                32, 16384},
               "dgx-h100", "", switch_spectrum4, roce_adapter),

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "calibrate/gpu_constants.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/measure/stopping.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "calibrate/csv.hpp"
+#include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
 
 namespace orrery::calibrate {
@@ -148,8 +149,43 @@ TEST(Import, TakesTheHostOverheadOutOfLlmCompass) {
     for (const auto& t : tables) EXPECT_NEAR(t.points.back().bytes_per_second / 1e12, 1.0, 1e-3);
 }
 
+TEST(Import, ReadsInferSimsProductsAndPrompts) {
+    const fs::path products =
+        table("gemm/x/data.csv", "m,k,n,latency_us,mfu\n64,128,32,9,0.5\n16,128,32,5,0.1\n64,128,32,9,0.5\n");
+    (void)table("mha/prefill/x/32-8-128.csv", "dtype,seq_len,latency_us,mfu\nbf16,4096,80,0.8\nbf16,1024,10,0.5\n");
+    (void)table("mha/prefill/x/16-2-256.csv", "dtype,seq_len,latency_us,mfu\nbf16,1024,10,0.5\n");
+    const fs::path folder = products.parent_path().parent_path().parent_path();
+    const GemmTable narrow = infersim_gemm(folder, "x", "device"), wide = twice_as_wide(narrow);
+    ASSERT_EQ(narrow.points.size(), 2U) << "of a row that comes twice one";
+    EXPECT_EQ(narrow.dtype, kernels::Dtype::fp8);
+    EXPECT_EQ(narrow.points[1].m, 64U);
+    EXPECT_EQ(narrow.points[1].n, 32U);
+    EXPECT_EQ(narrow.points[1].k, 128U);
+    EXPECT_EQ(wide.dtype, kernels::Dtype::bf16);
+    EXPECT_FLOAT_EQ(wide.points[1].seconds, 18e-6F);
+    EXPECT_NE(wide.provenance.origin.find("estimate"), std::string::npos);
+    const AttentionTable attention = infersim_attention(folder, "x", "device");
+    ASSERT_EQ(attention.points.size(), 2U) << "heads of 256 belong to other kernels";
+    EXPECT_EQ(attention.points[0].seq, 1024U);
+    EXPECT_EQ(attention.points[1].heads, 32U);
+    EXPECT_EQ(attention.points[1].kv_heads, 8U);
+    EXPECT_FLOAT_EQ(attention.points[1].seconds, 80e-6F);
+    (void)table("mha/prefill/y/heads.csv", "dtype,seq_len,latency_us,mfu\nbf16,1024,10,0.5\n");
+    EXPECT_THROW((void)infersim_attention(folder, "y", "device"), Error);
+}
+
+TEST(Import, ADriversNameIsItsBoards) {
+    EXPECT_EQ(gpu_in("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "rtx-pro-6000");
+    EXPECT_EQ(gpu_in("NVIDIA H20"), "h20");
+    EXPECT_EQ(gpu_in("NVIDIA H200"), "h200");
+    EXPECT_EQ(gpu_in("NVIDIA GB200"), "gb200");
+    EXPECT_EQ(gpu_in("TPU v5p"), "tpu-v5p");
+    EXPECT_EQ(gpu_in("NVIDIA GeForce RTX 4090"), "");
+    EXPECT_EQ(gpu_in("NVIDIA RTX A6000"), "");
+}
+
 TEST(Import, KnowsItsNames) {
-    EXPECT_EQ(importable().size(), 15u);
+    EXPECT_EQ(importable().size(), 17u);
     try {
         (void)import_tables("h1000", testing::TempDir());
         FAIL() << "there is no such GPU";

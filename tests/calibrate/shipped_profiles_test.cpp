@@ -66,7 +66,8 @@ TEST_P(Shipped, KeepsItsLimits) {
     // 20%, half of them under 3%.
     // P100's few shapes are of a library of 2017, whose narrow products depend on how operands lie; of L40S the clock
     // falls under its power limit, by how long a product took before (8,192 cubed has 207 TFLOP/s, others 257).
-    const double room = GetParam() == "p100" ? 1.5 : GetParam() == "l40s" ? 1.35 : 1;
+    // NCCL on PCIe changes its protocol between more of the sizes.
+    const double room = GetParam() == "p100" ? 1.5 : GetParam() == "l40s" || GetParam() == "rtx-pro-6000" ? 1.35 : 1;
     for (const auto& [suite, mean, median] :
          {Limit{"gemm-bf16-512", 0.050, 0.035}, Limit{"gemm-bf16", 0.060, 0.040}, Limit{"gemm-fp16", 0.060, 0.050},
           Limit{"gemm-fp32", 0.060, 0.050}, Limit{"attention", 0.060, 0.040}, Limit{"collective", 0.040, 0.025},

@@ -172,14 +172,20 @@ TEST(Topology, NamesTheFileAndLineThatIsWrong) {
 }
 
 TEST(Topology, OfSeveralKindsOfGpuIsShownAndWithoutAProfileNotPredicted) {
-    const std::string more = "cluster.more_nodes=[\"2 x H20\"]";
-    const Result shown = orrery({"topology", "scenarios/bert-large-dgx-1v.json", "--set", more});
+    const std::string more = "cluster.more_nodes=[\"2 x H20\"]", scenario = "scenarios/bert-large-dgx-1v.json";
+    const Result shown = orrery({"topology", scenario, "--set", more});
     EXPECT_EQ(shown.exit, 0) << shown.err;
     EXPECT_NE(shown.out.find("2 nodes of 8 H20-SXM-96GB"), std::string::npos) << shown.out;
-    const Result predicted = orrery({"simulate", "scenarios/bert-large-dgx-1v.json", "--set", more});
+    EXPECT_EQ(orrery({"simulate", scenario, "--set", more, "--quiet"}).exit, 0);
+    // A data folder of one's own has what one puts there.
+    const Folder folder;
+    std::filesystem::create_directories(folder / "profiles");
+    std::filesystem::copy_file("scenarios/profiles/v100.json", folder / "profiles/v100.json");
+    const Result predicted = orrery({"simulate", scenario, "--set", more}, {"ORRERY_DATA=" + (folder / "")});
     EXPECT_EQ(predicted.exit, 2);
     EXPECT_NE(predicted.err.find("/profile: no profile is shipped for H20-SXM-96GB"), std::string::npos)
         << predicted.err;
+    EXPECT_NE(predicted.err.find(R"({"H20-SXM-96GB": "FILE.json"})"), std::string::npos) << predicted.err;
 }
 
 TEST(List, FabricsNamesEveryKind) {

@@ -72,6 +72,9 @@ TEST(GpuProfiles, MxFp8IsBlackwells) {
                  "H100-SXM5-80GB has no tensor cores for mxfp8 (NVIDIA H100 SXM datasheet)", "blockwise");
     document["cluster"]["preset"] = "hgx-b200";
     EXPECT_NO_THROW((void)from_json(document, "x.json"));
+    document["cluster"]["preset"] = "pcie-rtx-pro-6000";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/fp8_recipe",
+                 "RTX-PRO-6000 has tensor cores for mxfp8 that Transformer Engine does not use", "tensorwise");
 }
 
 /// Of all kinds of GPU that a cluster has.
