@@ -15,6 +15,22 @@ std::optional<NodeNics> amazon_nics(Socket socket) {
     }
 }
 
+namespace {
+
+/// Nodes with GPUs and NICs of their own kind.
+constexpr Design on_top_of_rack(const Preset& preset, std::string_view node) {
+    return {.preset = preset,
+            .node = node,
+            .gpu = "",
+            .nics = 0,
+            .nic_bytes_per_second = 0,
+            .planes = 1,
+            .fabric_switch = switch_tor,
+            .adapter = roce_adapter};
+}
+
+}  // namespace
+
 std::span<const Design> ethernet_designs() {
     static constexpr Design designs[] = {
         // Defaults as Amazon's p3dn.24xlarge: 8 V100 and one NIC of 100 Gb/s.
@@ -49,27 +65,15 @@ std::span<const Design> ethernet_designs() {
          .planes = 1,
          .fabric_switch = switch_tor,
          .adapter = roce_adapter},
-        {.preset = {"pcie-l40s", "8 L40S on PCIe without NVLink, 4 NICs of 200 Gb/s on top-of-rack Ethernet switches",
-                    "NVIDIA OVX L40S server", 4, 4096},
-         .node = "pcie-8",
-         .gpu = "",
-         .nics = 0,
-         .nic_bytes_per_second = 0,
-         .planes = 1,
-         .fabric_switch = switch_tor,
-         .adapter = roce_adapter},
-        {.preset =
-             {"pcie-rtx-pro-6000",
-              "8 RTX PRO 6000 (server edition) on PCIe without NVLink, 4 NICs of 400 Gb/s on top-of-rack Ethernet "
-              "switches",
-              "NVIDIA Enterprise Reference Architecture 2-8-5-200", 4, 4096},
-         .node = "pcie5-8",
-         .gpu = "",
-         .nics = 0,
-         .nic_bytes_per_second = 0,
-         .planes = 1,
-         .fabric_switch = switch_tor,
-         .adapter = roce_adapter},
+        on_top_of_rack(
+            {"pcie-l40s", "8 L40S on PCIe without NVLink, 4 NICs of 200 Gb/s on top-of-rack Ethernet switches",
+             "NVIDIA OVX L40S server", 4, 4096},
+            "pcie-8"),
+        on_top_of_rack({"pcie-rtx-pro-6000",
+                        "8 RTX PRO 6000 (server edition) on PCIe without NVLink, 4 NICs of 400 Gb/s on top-of-rack "
+                        "Ethernet switches",
+                        "NVIDIA Enterprise Reference Architecture 2-8-5-200", 4, 4096},
+                       "pcie5-8"),
     };
     return designs;
 }
