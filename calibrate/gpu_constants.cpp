@@ -46,7 +46,8 @@ Constant beside_collectives(int compute_capability) {
             "1.18 ms alone, 2.08 beside an all_gather, a product in a step of GPT on A100 (NCCL, issue 1428)"};
 }
 
-/// Such kernels do with the multiprocessors what they can; an H20's tensor cores keep fewer others waiting.
+/// Of rows between words: their kernels take the multiprocessors that there are, and how much slower than others that
+/// makes them is a matter of the tensor cores, of which an H20 has few.
 void add_unaligned(std::map<std::string, Constant>& out, const hardware::Gpu& board) {
     const hardware::Gpu& read = *hardware::find("H200");
     const double against =

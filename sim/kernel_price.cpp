@@ -13,6 +13,7 @@
 #include "hardware/power.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
+#include "sim/expert_tiles.hpp"
 #include "sim/memory_rate.hpp"
 #include "sim/narrow_kernels.hpp"
 
@@ -66,8 +67,9 @@ double power_share(const hardware::Gpu& gpu, const calibrate::Predictor& predict
 KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies::Plan& plan, const hardware::Gpu& gpu,
                            const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, StepClock clock)
     : plan_(plan),
+      gpu_(gpu),
       predictor_(predictor),
-      compute_capability_(gpu.compute_capability),
+
       memory_(memory_share(gpu, predictor)),
       stream_(stream_rate(predictor)),
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),
@@ -128,9 +130,10 @@ KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const 
     if (price.estimate.seconds > 0) price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
     price.memory = memory_of(kernel, price);
     if (!is_memory_bound(kernel)) price.slowest = slowest_;
-    price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, compute_capability_);
-    price.narrow = narrow_seconds_share(kernel, plan_, compute_capability_);
-    price.sums = accumulation_seconds(kernel, price.alone(), plan_, compute_capability_, predictor_);
+    price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, gpu_.compute_capability);
+    price.narrow = narrow_seconds_share(kernel, plan_, gpu_.compute_capability);
+    price.tiles = tiled_share(kernel, plan_, gpu_);
+    price.sums = accumulation_seconds(kernel, price.alone(), plan_, gpu_.compute_capability, predictor_);
     return price;
 }
 
@@ -146,6 +149,7 @@ std::string KernelPrice::explain() const {
     factor(slowest, "the slowest of the ranks' boards (board_spread)");
     factor(1 / attention_rate, "the plan's attention_kernel beside the table's");
     factor(narrow, "fp8 and fp4 by the recipe of their scales (hardware/README.md)");
+    factor(tiles, "experts' rows and sizes in whole tiles of MaxText's megablox");
     if (copies > 0) text += fmt::format("  operands copied to aligned rows: {} more\n", format_seconds(copies));
     if (sums > 0) text += fmt::format("  added to sums of gradients: {} more\n", format_seconds(sums));
     return text;

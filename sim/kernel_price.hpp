@@ -22,13 +22,16 @@ struct KernelPrice {
     double slowest = 1;         ///< of others: the slowest of the ranks' boards, for which all wait (board_spread)
     double attention_rate = 1;  ///< of fused attention: the rate of what runs over the table's
     double narrow = 1;          ///< of what fp8 and fp4 take by how their scales come about (narrow_kernels)
+    double tiles = 1;           ///< of experts' products on TPUs: multiplications executed over those asked for
     double sums = 0;            ///< seconds more of a weight gradient that is added to a sum (accumulation)
     double copies = 0;          ///< seconds more of operands that are copied to aligned rows (padded_products)
     calibrate::Estimate estimate;  ///< what the profile says, and how well it knows
 
     /// Alone on the device, without the gap behind it.
     [[nodiscard]] double seconds() const { return alone() + sums + copies; }
-    [[nodiscard]] double alone() const { return profile * clock * (memory * slowest / attention_rate) * narrow; }
+    [[nodiscard]] double alone() const {
+        return profile * clock * (memory * slowest / attention_rate) * narrow * tiles;
+    }
     /// A line for each factor that is not 1, "  the plan's attention_kernel beside the table's: x1.166\n".
     [[nodiscard]] std::string explain() const;
 };
@@ -57,8 +60,8 @@ private:
     [[nodiscard]] double step_clock(const strategies::StepProgram& step) const;
 
     const strategies::Plan& plan_;
+    const hardware::Gpu& gpu_;
     const calibrate::Predictor& predictor_;
-    int compute_capability_;
     double memory_, stream_, slowest_;
     Caches caches_;
     calibrate::PowerLimit limit_;
