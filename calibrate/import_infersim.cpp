@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
+#include <sstream>
+#include <system_error>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -20,14 +21,22 @@ Provenance infersim(const path& file, const std::string& device, const char* sof
 /// "32-8-128": heads, heads of keys and values, width of a head.
 std::array<std::uint32_t, 3> heads_in(const path& file) {
     std::array<std::uint32_t, 3> numbers{};
-    const std::string name = file.stem().string();
-    const char* at = name.data();
+    std::istringstream name(file.stem().string());
+    char dash = '-';
     for (std::uint32_t& number : numbers) {
-        const auto read = std::from_chars(at, name.data() + name.size(), number);
-        if (read.ec != std::errc()) throw Error(file.string(), "", "is not named by heads", "such as 32-8-128.csv");
-        at = read.ptr + 1;
+        if (&number != numbers.data()) name >> dash;
+        name >> number;
+        if (!name || dash != '-') throw Error(file.string(), "", "is not named by its heads", "as in 32-8-128.csv");
     }
     return numbers;
+}
+
+std::vector<path> files_in(const path& folder) {
+    std::error_code failed;
+    std::vector<path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) files.push_back(entry.path());
+    if (failed) throw Error(folder.string(), "", "cannot be read", "InferSim's bench_data is expected as infersim/");
+    return files;
 }
 
 }  // namespace
@@ -57,10 +66,10 @@ GemmTable twice_as_wide(GemmTable table) {
 AttentionTable infersim_attention(const path& folder, const std::string& gpu, const std::string& device) {
     const path from = path("mha") / "prefill" / gpu;
     AttentionTable table{false, true, infersim(from, device, "FlashAttention-3"), {}};
-    for (const auto& entry : std::filesystem::directory_iterator(folder / from)) {
-        const auto [heads, kv_heads, head_dim] = heads_in(entry.path());
+    for (const path& file : files_in(folder / from)) {
+        const auto [heads, kv_heads, head_dim] = heads_in(file);
         if (head_dim > 192) continue;  // as of AIConfigurator's tables
-        const Csv csv(entry.path(), true);
+        const Csv csv(file, true);
         const auto seq = csv.column("seq_len"), us = csv.column("latency_us");
         for (std::size_t i = 0; i < csv.rows(); ++i)
             table.points.push_back({1, static_cast<std::uint32_t>(csv.number(i, seq)), heads, kv_heads, head_dim,

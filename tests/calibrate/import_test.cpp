@@ -172,6 +172,9 @@ TEST(Import, ReadsInferSimsProductsAndPrompts) {
     EXPECT_FLOAT_EQ(attention.points[1].seconds, 80e-6F);
     (void)table("mha/prefill/y/heads.csv", "dtype,seq_len,latency_us,mfu\nbf16,1024,10,0.5\n");
     EXPECT_THROW((void)infersim_attention(folder, "y", "device"), Error);
+    (void)table("mha/prefill/w/32-8.csv", "dtype,seq_len,latency_us,mfu\nbf16,1024,10,0.5\n");
+    EXPECT_THROW((void)infersim_attention(folder, "w", "device"), Error);
+    EXPECT_THROW((void)infersim_attention(folder, "nowhere", "device"), Error);
 }
 
 TEST(Import, ADriversNameIsItsBoards) {
