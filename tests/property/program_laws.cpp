@@ -21,7 +21,7 @@ using strategies::StepProgram;
 
 constexpr std::array program_table{
     ProgramLaw{"refusals", "a refusal says where, what, who says so and what to do", refusals_say_why},
-    ProgramLaw{"progress", "programs are well formed and end", nothing_deadlocks},
+    ProgramLaw{"progress", "programs are well formed and end, and those of one replica alone", nothing_deadlocks},
     ProgramLaw{"flops", "all ranks together compute what one would", flops_are_conserved},
     ProgramLaw{"parameters", "all ranks together hold the model", parameters_are_the_models},
     ProgramLaw{"gradients", "every gradient is summed over its replicas once", gradients_are_reduced_once},
@@ -82,9 +82,23 @@ void refusals_say_why(const BuiltCombination& of) {
     }
 }
 
-void nothing_deadlocks(const BuiltCombination& of) {
-    const std::vector<std::string> problems = verify(of.step);
+namespace {
+
+void require_progress(const StepProgram& step) {
+    const std::vector<std::string> problems = verify(step);
     require(problems.empty(), problems.empty() ? "" : problems.front());
+}
+
+}  // namespace
+
+/// A scale factor is held against one replica.
+void nothing_deadlocks(const BuiltCombination& of) {
+    require_progress(of.step);
+    const std::uint32_t least = of.plan.expert_extent();
+    if (of.plan.strategy.data == least) return;
+    Plan replica = strategies::replicas(of.plan, 0, least);
+    replica.strategy.optimizer_instances = 1;
+    require_progress(strategies::build(replica));
 }
 
 Parameters parameters_of(const Program& program) {
