@@ -276,6 +276,14 @@ void host_optimizer(Dice& dice, json& s) {
     if (dice.coin()) s["training"].update({{"optimizer", "adam"}, {"fused_optimizer", true}});
 }
 
+/// Weights that come from the host, under each implementation that gathers their shards.
+void host_weights(Dice& dice, json& s) {
+    json& strategy = s["strategy"];
+    strategy.update({{"sharding", "zero3"}, {"offload_param_device", dice.one_of<std::string>({"cpu", "nvme"})}});
+    s["training"]["software"] = dice.one_of<std::string>({"pytorch", "pytorch", "deepspeed"});
+    if (dice.coin()) strategy["fsdp_implementation"] = dice.one_of<std::string>({"fsdp1", "fsdp2"});
+}
+
 /// Groups of data ranks that each keep all that is sharded.
 void instances(Dice& dice, json& s) {
     s["strategy"]["num_distributed_optimizer_instances"] = dice.one_of<std::uint32_t>({2, 2, 4});
@@ -317,6 +325,7 @@ void change(Dice& dice, json& s) {
         case 3: return instances(dice, s);
         case 4: return blackwell(dice, s);
         case 5: return counted_ends(dice, s);
+        case 6: return host_weights(dice, s);
         default: return any_key(dice, s);
     }
 }
