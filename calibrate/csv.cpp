@@ -72,6 +72,10 @@ double Csv::number(std::size_t row, std::size_t column) const {
         "mend or remove the line");
 }
 
+std::uint32_t Csv::whole(std::size_t row, std::size_t column) const {
+    return static_cast<std::uint32_t>(number(row, column));
+}
+
 bool Csv::is_number(std::size_t row, std::size_t column) const { return parse(text(row, column)).has_value(); }
 
 }  // namespace orrery::calibrate

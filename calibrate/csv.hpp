@@ -1,6 +1,7 @@
 // Comma-separated tables of published measurements, with errors that name file, line and column.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ public:
     [[nodiscard]] const std::string& text(std::size_t row, std::size_t column) const;
     /// Throws Error (file, line) when the cell is not a number.
     [[nodiscard]] double number(std::size_t row, std::size_t column) const;
+    /// Likewise, of a count.
+    [[nodiscard]] std::uint32_t whole(std::size_t row, std::size_t column) const;
     /// True when the cell holds a number.
     [[nodiscard]] bool is_number(std::size_t row, std::size_t column) const;
 

@@ -17,10 +17,6 @@ Provenance provenance(const path& file, const std::string& device, const std::st
             software, "NVIDIA AIConfigurator, " + file.filename().string(), "Apache-2.0"};
 }
 
-std::uint32_t whole(const Csv& csv, std::size_t row, std::size_t column) {
-    return static_cast<std::uint32_t>(csv.number(row, column));
-}
-
 /// "a100_sxm_sglang-0.5.10_bfloat16.csv" -> "sglang-0.5.10"
 std::string framework(const path& file) {
     const std::string name = file.stem().string();
@@ -38,7 +34,7 @@ GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std:
     GemmTable table{dtype, provenance(file, device, framework(file)), {}};
     for (std::size_t i = 0; i < csv.rows(); ++i)
         table.points.push_back(
-            {whole(csv, i, m), whole(csv, i, n), whole(csv, i, k), static_cast<float>(csv.number(i, us) * 1e-6)});
+            {csv.whole(i, m), csv.whole(i, n), csv.whole(i, k), static_cast<float>(csv.number(i, us) * 1e-6)});
     std::sort(table.points.begin(), table.points.end(),
               [](const auto& x, const auto& y) { return std::tie(x.m, x.n, x.k) < std::tie(y.m, y.n, y.k); });
     return table;
@@ -50,8 +46,8 @@ AttentionTable aiconfigurator_attention(const path& file, const std::string& dev
                kv = csv.column("kv_heads"), dim = csv.column("head_dim"), us = csv.column("us");
     AttentionTable table{false, true, provenance(file, device, framework(file)), {}};
     for (std::size_t i = 0; i < csv.rows(); ++i) {
-        const AttentionPoint p{whole(csv, i, batch), whole(csv, i, seq), whole(csv, i, heads),
-                               whole(csv, i, kv),    whole(csv, i, dim), static_cast<float>(csv.number(i, us) * 1e-6)};
+        const AttentionPoint p{csv.whole(i, batch), csv.whole(i, seq), csv.whole(i, heads),
+                               csv.whole(i, kv),    csv.whole(i, dim), static_cast<float>(csv.number(i, us) * 1e-6)};
         // Head widths of language models in training; 192, 256 and 512 belong to few inference kernels.
         if (p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 192) table.points.push_back(p);
     }
@@ -97,7 +93,7 @@ std::vector<CollectiveTable> aiconfigurator_collectives(const path& file, const 
     for (std::size_t i = 0; i < csv.rows(); ++i) {
         if (csv.text(i, sys) != system || csv.text(i, dtype) != "half") continue;
         if (nccl_minor(csv.text(i, ver)) < oldest_minor) continue;
-        const auto key = std::pair(kernels::collective_from(csv.text(i, op)), whole(csv, i, gpus));
+        const auto key = std::pair(kernels::collective_from(csv.text(i, op)), csv.whole(i, gpus));
         sweeps[key][csv.number(i, bytes)].push_back(csv.number(i, us));
     }
     if (sweeps.empty())

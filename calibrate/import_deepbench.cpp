@@ -44,7 +44,7 @@ using kernels::GemmPass;
 /// In the columns of a row: -, suite, W, H, C, N, K, S, R, padding, padding, stride, stride, milliseconds of each pass.
 /// height_first: R before S, as its older tables have them.
 Convolution convolution_of(const Csv& csv, std::size_t row, kernels::Dtype dtype, bool height_first) {
-    const auto dimension = [&](std::size_t column) { return static_cast<std::uint32_t>(csv.number(row, column)); };
+    const auto dimension = [&](std::size_t column) { return csv.whole(row, column); };
     return {.dtype = dtype,
             .batch = dimension(5),
             .channels = dimension(4),
@@ -90,7 +90,7 @@ GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype, const Provenanc
     for (std::size_t i = 0; i < csv.rows(); ++i) {
         if (csv.text(i, 0) == "Convolution") break;
         if (!csv.is_number(i, 2) || !csv.is_number(i, 8) || csv.number(i, 8) <= 0) continue;
-        const auto dimension = [&](std::size_t c) { return static_cast<std::uint32_t>(csv.number(i, c)); };
+        const auto dimension = [&](std::size_t c) { return csv.whole(i, c); };
         shapes[{dimension(3), dimension(2), dimension(4)}].add(csv.number(i, 8) * 1e-3);
     }
     if (shapes.empty()) refuse(file, "GEMM");

@@ -47,8 +47,7 @@ GemmTable infersim_gemm(const path& folder, const std::string& gpu, const std::s
     const auto m = csv.column("m"), n = csv.column("n"), k = csv.column("k"), us = csv.column("latency_us");
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, float> readings;  // some rows come twice
     for (std::size_t i = 0; i < csv.rows(); ++i) {
-        const auto whole = [&](std::size_t column) { return static_cast<std::uint32_t>(csv.number(i, column)); };
-        readings[{whole(m), whole(n), whole(k)}] = static_cast<float>(csv.number(i, us) * 1e-6);
+        readings[{csv.whole(i, m), csv.whole(i, n), csv.whole(i, k)}] = static_cast<float>(csv.number(i, us) * 1e-6);
     }
     GemmTable table{kernels::Dtype::fp8, infersim(file, device, "DeepGEMM, random data"), {}};
     for (const auto& [shape, seconds] : readings)
@@ -72,8 +71,8 @@ AttentionTable infersim_attention(const path& folder, const std::string& gpu, co
         const Csv csv(file, true);
         const auto seq = csv.column("seq_len"), us = csv.column("latency_us");
         for (std::size_t i = 0; i < csv.rows(); ++i)
-            table.points.push_back({1, static_cast<std::uint32_t>(csv.number(i, seq)), heads, kv_heads, head_dim,
-                                    static_cast<float>(csv.number(i, us) * 1e-6)});
+            table.points.push_back(
+                {1, csv.whole(i, seq), heads, kv_heads, head_dim, static_cast<float>(csv.number(i, us) * 1e-6)});
     }
     std::ranges::sort(table.points, {}, [](const AttentionPoint& p) {
         return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq);

@@ -25,12 +25,15 @@ double along_rows(std::uint64_t rows, std::uint64_t experts) {
 
 }  // namespace
 
+bool is_of_experts(const kernels::Gemm& product, const strategies::Plan& plan) {
+    return plan.model.experts > 0 && product.batch == plan.model.experts / plan.strategy.expert;
+}
+
 double tiled_share(const kernels::Kernel& kernel, const strategies::Plan& plan, const hardware::Gpu& chip) {
     const auto* const gemm = std::get_if<kernels::Gemm>(&kernel);
     const models::ModelSpec& model = plan.model;
-    if (gemm == nullptr || !hardware::is_chip(chip.socket) || model.experts == 0) return 1;
-    if (plan.training.expert_capacity > 0 || gemm->batch < 2 || gemm->batch != model.experts / plan.strategy.expert)
-        return 1;
+    if (gemm == nullptr || !hardware::is_chip(chip.socket) || !is_of_experts(*gemm, plan)) return 1;
+    if (plan.training.expert_capacity > 0 || gemm->batch < 2) return 1;
     const bool of_weights = gemm->pass == kernels::GemmPass::weight_gradient;
     const std::uint64_t rows = of_weights ? gemm->k : gemm->m;
     const std::uint64_t ffn = model.expert_ffn / (plan.experts_split() ? plan.strategy.tensor : 1);

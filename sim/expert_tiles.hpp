@@ -7,6 +7,9 @@
 
 namespace orrery::sim {
 
+/// Whether a product is of the experts that a rank has, one of each. As many heads look alike.
+bool is_of_experts(const kernels::Gemm& product, const strategies::Plan& plan);
+
 /// How many times the multiplications of a product of experts a TPU executes. MaxText's grouped products (megablox,
 /// maxtext/kernels/megablox/backend.py) go in tiles of 512 rows and 1,024 of the other sizes, or as many as there are
 /// (configs/base.yml, wi_tile_* and wo_tile_*); one that two experts share is gone through for each of them (num_tiles

@@ -69,7 +69,6 @@ KernelPrices::KernelPrices(const strategies::StepProgram& step, const strategies
     : plan_(plan),
       gpu_(gpu),
       predictor_(predictor),
-
       memory_(memory_share(gpu, predictor)),
       stream_(stream_rate(predictor)),
       slowest_(1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks())),

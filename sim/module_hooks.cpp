@@ -1,6 +1,7 @@
 #include "sim/module_hooks.hpp"
 
 #include "hardware/eager.hpp"
+#include "sim/expert_tiles.hpp"
 
 namespace orrery::sim {
 
@@ -16,7 +17,7 @@ bool has_hooks(const strategies::Plan& plan) {
 /// Products of queries with keys and of shares with values are as many as there are heads, those of experts as many as
 /// a rank has.
 bool is_linear(const kernels::Gemm& product, const strategies::Plan& plan) {
-    return product.batch == 1 || (plan.model.experts > 0 && product.batch == plan.model.experts / plan.strategy.expert);
+    return product.batch == 1 || is_of_experts(product, plan);
 }
 
 }  // namespace

@@ -20,9 +20,8 @@ std::vector<std::vector<std::uint32_t>> gpus_of_blocks(const strategies::Plan& p
 }
 
 bool of_one_kind(const topology::Cluster& cluster) {
-    return std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {
-        return group.gpu.name == cluster.gpu().name;
-    });
+    return std::ranges::all_of(cluster.groups(),
+                               [&](const topology::NodeGroup& group) { return group.gpu.name == cluster.gpu().name; });
 }
 
 }  // namespace
@@ -33,12 +32,10 @@ std::uint32_t ReplicasAlone::gpus(const strategies::Plan& plan) {
 
 double ReplicasAlone::alone(const strategies::Plan& plan, std::uint32_t block,
                             const strategies::RankPlacement& placement) const {
-    const std::uint32_t least = plan.expert_extent();
-    strategies::Plan replica = strategies::replicas(plan, block * least, least);
-    replica.strategy.optimizer_instances = 1;
+    strategies::Plan replica = strategies::replica_alone(plan, block);
     replica.placement = placement;
     const auto ran = run_plan(replica, site_.cluster, site_.profiles, {.foldings = &site_.foldings});
-    return least * strategies::mean_share(replica) / ran->seconds();
+    return replica.strategy.data * strategies::mean_share(replica) / ran->seconds();
 }
 
 double ReplicasAlone::sequences_per_second(const strategies::Plan& plan) {

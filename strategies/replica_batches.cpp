@@ -179,6 +179,13 @@ Plan replicas(const Plan& plan, std::uint32_t first, std::uint32_t data) {
     return fewer;
 }
 
+Plan replica_alone(const Plan& plan, std::uint32_t block) {
+    const std::uint32_t least = plan.expert_extent();
+    Plan alone = replicas(plan, block * least, least);
+    alone.strategy.optimizer_instances = 1;
+    return alone;
+}
+
 double mean_share(const Plan& plan) { return double{1} * plan.training.global_batch / plan.strategy.data; }
 
 void check_replica_counts(const Plan& plan) {

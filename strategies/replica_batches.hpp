@@ -40,6 +40,8 @@ Plan with_own_micro_batches(const Plan& plan, std::uint32_t micro_batches);
 /// plan.
 Plan replicas(const Plan& plan, std::uint32_t first, std::uint32_t data);
 inline Plan first_replicas(const Plan& plan, std::uint32_t data) { return replicas(plan, 0, data); }
+/// The fewest data ranks that hold the whole model, by themselves: as many as divide its experts, block by block.
+Plan replica_alone(const Plan& plan, std::uint32_t block);
 
 /// Sequences of a step on a data rank, the mean.
 double mean_share(const Plan& plan);

@@ -94,11 +94,8 @@ void require_progress(const StepProgram& step) {
 /// A scale factor is held against one replica.
 void nothing_deadlocks(const BuiltCombination& of) {
     require_progress(of.step);
-    const std::uint32_t least = of.plan.expert_extent();
-    if (of.plan.strategy.data == least) return;
-    Plan replica = strategies::replicas(of.plan, 0, least);
-    replica.strategy.optimizer_instances = 1;
-    require_progress(strategies::build(replica));
+    if (of.plan.strategy.data == of.plan.expert_extent()) return;
+    require_progress(strategies::build(strategies::replica_alone(of.plan, 0)));
 }
 
 Parameters parameters_of(const Program& program) {
