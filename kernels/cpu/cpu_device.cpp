@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -37,6 +38,16 @@ void run_kernel(const Kernel& kernel, const Memory& memory, std::uint32_t thread
         kernel);
 }
 
+/// From two huge pages on the memory is made of such: a calibration fills twice the last cache anew for each shape, and
+/// on a server, whose cache holds 300 MB, the system's small pages, cleared one by one, took most of its time.
+void* aligned(std::uint64_t bytes) {
+    constexpr std::uint64_t huge_page = std::uint64_t{2} << 20U;
+    if (bytes < 2 * huge_page) return std::aligned_alloc(alignment, bytes);
+    void* const memory = std::aligned_alloc(huge_page, bytes);
+    if (memory != nullptr) (void)madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+    return memory;
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(std::uint32_t threads)
@@ -62,7 +73,7 @@ bool CpuDevice::supports(const Kernel& kernel) const {
 void* CpuDevice::allocate(std::uint64_t bytes) {
     const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     // Asked first: the system would promise more memory than there is, and end the process when it is touched.
-    void* const memory = rounded <= available_bytes() ? std::aligned_alloc(alignment, rounded) : nullptr;
+    void* const memory = rounded <= available_bytes() ? aligned(rounded) : nullptr;
     if (memory == nullptr)
         throw DeviceError(fmt::format("cannot allocate {} bytes, {} are available", bytes, available_bytes()),
                           "take a smaller shape");
