@@ -233,7 +233,8 @@ constexpr GpuFacts table[] = {
      .stream_origin = azure_stream,
      .fp8 = h200_fp8,
      .fp8_origin = azure_fp8,
-     .fp8_licence = "MIT"},
+     .fp8_licence = "MIT",
+     .nvswitch_bytes_per_second = 18 * hardware::nvlink4_bytes_per_second},
     // Its tensor cores are a sixth of an H200's, and what holds everything else up too: products reach 95% of the
     // peak, those of 61 ms as those of three.
     {.name = "h20",
@@ -248,7 +249,8 @@ constexpr GpuFacts table[] = {
      .sustained_origin = "products of 61 ms are as near to the peak as those of 3: the best of the table, ",
      .backward = flash_3_backward,
      .stream = 3.35e12,
-     .stream_origin = "keys and values that pass FlashInfer's decoding (Alibaba InferSim, bench_data/mha/decode/h20)"},
+     .stream_origin = "keys and values that pass FlashInfer's decoding (Alibaba InferSim, bench_data/mha/decode/h20)",
+     .nvswitch_bytes_per_second = 18 * hardware::nvlink4_bytes_per_second},
     {.name = "b200",
      .board = "B200",
      .device = "NVIDIA B200-SXM-180GB",

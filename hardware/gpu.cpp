@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "base/enum_table.hpp"
 #include "base/text.hpp"
 
 namespace orrery::hardware {
@@ -81,6 +80,14 @@ constexpr Row with_memory(Row board, std::uint64_t gibibytes, double gigabytes_p
     board.gibibytes = gibibytes;
     board.gigabytes_per_second = gigabytes_per_second;
     return renamed(board, name, datasheet, aliases);
+}
+
+/// H100's chip and peaks on a board with a Grace: 96 GB of HBM3.
+constexpr Row grace_hopper() {
+    Row board = with_memory(h100, 95, 4000, "GH200-96GB", "NVIDIA GH200 datasheet", {"GH200"});
+    board.socket = Socket::grace_hopper;
+    board.host = Host::grace;
+    return board;
 }
 
 constexpr Row rows[] = {
@@ -166,6 +173,7 @@ constexpr Row rows[] = {
     with_memory(h100, 94, 2410, "H100-SXM5-96GB", "Ujeniya et al. 2026, H100 with HBM2e", {"H100-96GB", "H100-HBM2e"}),
     // 400 GB/s in both directions (DeepSeek-AI 2025, arXiv:2505.09343, section 4.1).
     with_nvlinks(h100, 8, "H800-SXM5-80GB", "NVIDIA H100 SXM datasheet", {"H800", "H800-80GB"}),
+    grace_hopper(),
     // A Hopper of 78 multiprocessors, for China like the 800s, with all NVLinks.
     {"H20-SXM-96GB",
      "h20",
@@ -401,16 +409,6 @@ bool answers_to(const Row& row, const std::string& wanted) {
            std::ranges::any_of(row.aliases, [&](std::string_view a) { return !a.empty() && lower(a) == wanted; });
 }
 
-constexpr EnumNames<Socket> socket_names{"SXM with NVLink 1",
-                                         "SXM with NVLink 2",
-                                         "SXM with NVLink 3",
-                                         "SXM with NVLink 4",
-                                         "SXM with NVLink 5",
-                                         "Grace superchip",
-                                         "PCIe",
-                                         "chip with links of its own",
-                                         "core of a host"};
-
 }  // namespace
 
 std::span<const Gpu> gpus() {
@@ -434,10 +432,6 @@ std::span<const std::string_view> names() {
     }();
     return all;
 }
-
-std::string_view name(Socket socket) { return socket_names[socket]; }
-
-bool is_chip(Socket socket) { return socket == Socket::chip; }
 
 std::string gpus_with(Socket socket) {
     std::string text;

@@ -7,12 +7,9 @@
 #include <string_view>
 
 #include "hardware/host_time.hpp"
+#include "hardware/socket.hpp"
 
 namespace orrery::hardware {
-
-/// Boards of the same socket can be exchanged within a node: they have the same NVLink generation and carrier.
-enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie, chip, core };
-std::string_view name(Socket socket);
 
 struct Gpu {
     std::string name;     ///< "A100-SXM4-80GB"
@@ -39,9 +36,6 @@ const Gpu* find(std::string_view name);
 
 /// Names and aliases of all, for messages.
 std::span<const std::string_view> names();
-
-/// Chips with the router of their own network on them (TPUs); they sit in no node.
-bool is_chip(Socket socket);
 
 /// Names of the GPUs that fit a socket, "A100-SXM4-40GB, A100-SXM4-80GB".
 std::string gpus_with(Socket socket);

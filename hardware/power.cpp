@@ -30,6 +30,7 @@ constexpr Row rows[] = {
     {"H800-SXM5-80GB", 700, 10200, 8, "H100 datasheet; DGX H100 datasheet", hopper_idle},
     {"H20-SXM-96GB", 400, 0, 1, "H20 datasheet"},
     {"H200-SXM-141GB", 700, 10200, 8, "H200 datasheet; DGX H200 datasheet", hopper_idle},
+    {"GH200-96GB", 680, 0, 1, "JUPITER Booster's configuration: a superchip, its Grace and memory too"},
     {"B200", 1000, 14300, 8, "HGX B200 datasheet; DGX B200 datasheet"},
     {"GB200", 1200, 120000, 72, "GB200 NVL72 datasheet; its rack's user guide"},
     {"L40S", 350, 0, 1, "L40S datasheet"},

@@ -22,6 +22,7 @@ constexpr HostMemory ddr(std::uint64_t gibibytes, int channels, double megatrans
 }
 
 constexpr HostMemory grace = {36 * std::uint64_t{480} * 1'000'000'000, 18.4e12};
+constexpr HostMemory graces_of_gh200 = {4 * std::uint64_t{120} * 1'000'000'000, 4 * 512e9};
 constexpr HostMemory grace_of_gb300 = {std::uint64_t{17} * 1'000'000'000'000, 14e12};
 constexpr double pcie3 = pcie3_bytes_per_second, pcie4 = pcie4_bytes_per_second, pcie5 = pcie5_bytes_per_second,
                  pcie6 = pcie6_bytes_per_second;
@@ -52,6 +53,16 @@ constexpr NodeSpec nodes[] = {
     // 512 GB (two EPYC 7402, 8 channels of DDR4-3200 each).
     {"hgx-a100-4", "A100-SXM4-40GB", Socket::nvlink3, Wiring::all_to_all, 4, 12, nvlink3_bytes_per_second, 2, 4, pcie4,
      pcie4, 4, hdr, ddr(512, 16, 3200)},
+    // HGX H100 4-GPU: every pair joined by 6 NVLinks, one NDR NIC a GPU (Lenovo SD665-N V3); 768 GB (two EPYC 9334, 12
+    // channels of DDR5-4800 each: SURF's Snellius).
+    {"hgx-h100-4", "H100-SXM5-80GB", Socket::nvlink4, Wiring::all_to_all, 4, 18, nvlink4_bytes_per_second, 2, 4, pcie5,
+     pcie5, 4, ndr, ddr(768, 24, 4800)},
+    // Four GH200, every pair of GPUs joined by 6 NVLinks, each Grace with 120 GB of LPDDR5X at 512 GB/s and a NIC of
+    // 200
+    // Gb/s (JUPITER: configuration page of the Juelich Supercomputing Centre). Links between the four Graces are left
+    // out: what a step sends among GPUs goes by NVLink.
+    {"gh200-4", "GH200-96GB", Socket::grace_hopper, Wiring::all_to_all, 4, 18, nvlink4_bytes_per_second, 4, 0,
+     nvlink_c2c_bytes_per_second, pcie5, 4, hdr, graces_of_gh200},
     // Four V100, every pair joined by 2 NVLinks, 4 NICs of 100 Gb/s (Jean Zay: IDRIS documentation); 192 GB (two
     // Xeon 6248, 6 channels of DDR4-2933 each).
     {"v100-4", "V100-SXM2-32GB", Socket::nvlink2, Wiring::all_to_all, 4, 6, nvlink2_bytes_per_second, 2, 2, pcie3,

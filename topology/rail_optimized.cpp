@@ -50,6 +50,12 @@ std::span<const Design> rail_optimized_designs() {
               "gb300-nvl72", "", switch_xdr, infiniband_adapter, 4),
         rails({"hgx-a100-4", "4 A100 joined pairwise, 4 rails of 200 Gb/s InfiniBand", "JUWELS Booster", 16, 4000},
               "hgx-a100-4", "", switch_hdr, infiniband_adapter),
+        rails({"hgx-h100-4", "4 H100 joined pairwise, 4 rails of 400 Gb/s InfiniBand", "Lenovo SD665-N V3", 16, 16384},
+              "hgx-h100-4", "", switch_ndr, infiniband_adapter),
+        rails({"hgx-h200-4", "4 H200 joined pairwise, 4 rails of 400 Gb/s InfiniBand", "Lenovo SD665-N V3", 16, 16384},
+              "hgx-h100-4", "H200", switch_ndr, infiniband_adapter),
+        rails({"gh200-4", "4 GH200 joined pairwise, 4 rails of 200 Gb/s InfiniBand", "JUPITER Booster", 16, 16384},
+              "gh200-4", "", switch_ndr, infiniband_adapter),
         rails({"v100-4", "4 V100 joined pairwise, 4 rails of 100 Gb/s Omni-Path", "Jean Zay (IDRIS)", 16, 6912},
               "v100-4", "", switch_opa, omni_path_adapter),
     };

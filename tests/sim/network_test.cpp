@@ -394,6 +394,8 @@ TEST(CollectivesInsideANode, TakeTheLinksOfTheirNode) {
     EXPECT_NEAR(seconds("dgx-2", "v100-sxm3", 2) / seconds("dgx-1v", "v100-sxm3", 2), 1.0 / 6, 0.01);
     EXPECT_NEAR(seconds("hgx-a100-4", "a100", 2) / seconds("dgx-a100", "a100", 2), 3, 0.03);
     EXPECT_NEAR(seconds("hgx-a100-4", "a100", 4) / seconds("dgx-a100", "a100", 4), 1, 0.01);
+    EXPECT_NEAR(seconds("hgx-h200-4", "h200", 2) / seconds("hgx-h200", "h200", 2), 3, 0.03);
+    EXPECT_NEAR(seconds("gh200-4", "h100", 4) / seconds("dgx-h100", "h100", 4), 1, 0.01);
     // BigScience, experiments/bandwidth: 4 GB among four V100 of Jean Zay took 48.1 and 48.5 ms.
     EXPECT_NEAR(seconds("v100-4", "v100", 4) / 48.3e-3, 1, 0.05);
 }

@@ -21,7 +21,7 @@ std::vector<GpuId> shift(const Cluster& cluster, std::uint32_t distance) {
 TEST(Contention, RingsHaveEveryCableToThemselvesAtAnySize) {
     // With a NIC for every GPU; several GPUs on a NIC share it by themselves.
     for (const char* preset : {"superpod-a100", "superpod-h100", "dgx-a100", "dgx-h100", "hgx-b200", "gb200-nvl72",
-                               "hgx-a100-4", "v100-4"}) {
+                               "hgx-a100-4", "hgx-h100-4", "gh200-4", "v100-4"}) {
         for (const std::uint32_t nodes : {2u, 3u, 7u, 20u, 21u, 64u, 127u, 140u, 300u}) {
             const Cluster cluster = build({.preset = preset, .nodes = nodes});
             EXPECT_LE(most_flows_per_cable(cluster, shift(cluster, 1)), 1) << preset << " " << nodes;

@@ -86,6 +86,8 @@ TEST(NcclXml, NodesComeBackAsTheyWereWritten) {
                                    {"dgx-a100", 80},
                                    {"dgx-h100", 90},
                                    {"hgx-a100-4", 80},
+                                   {"hgx-h100-4", 90},
+                                   {"gh200-4", 90},
                                    {"hgx-b200", 100},
                                    {"pcie-8", 89}}) {
         SCOPED_TRACE(kind);
