@@ -102,6 +102,9 @@ void derive_widths(ModelSpec& spec, const ModelSpec& base, const Reader& reader)
     if (follows("text_intermediate_size", base.text.ffn == 4 * base.text.hidden)) spec.text.ffn = 4 * spec.text.hidden;
     // Hugging Face states max_position_embeddings for rotary positions too; only learned ones have a table.
     if (spec.position != PositionKind::learned) spec.max_positions = 0;
+    // Megatron-LM's T5 has learned positions in place of the catalog's biases.
+    if (spec.position == PositionKind::learned && !reader.has("relative_attention_num_buckets"))
+        spec.relative_buckets = 0;
 }
 
 /// A model that no catalog knows: the sizes that nothing implies must be stated.

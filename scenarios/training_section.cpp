@@ -70,7 +70,11 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("cross_entropy") && !model.takes_images()) training.cross_entropy = usual_loss(training);
     if (!reader.has("zero_grad_set_to_none")) training.zero_grad_set_to_none = pytorch;
     if (!reader.has("gradient_as_bucket_view")) training.gradient_as_bucket_view = !pytorch;
-    if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch;
+    // DeepSpeed's optimizers take gradients from where autograd leaves them, not from Megatron-LM's main_grad, and its
+    // fork of Megatron-LM never had a loss of joined passes.
+    const bool deepspeed = said == "deepspeed";
+    if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch && !deepspeed;
+    if (!reader.has("cross_entropy_loss_fusion")) training.cross_entropy_fusion = !deepspeed;
     if (!reader.has("enable_gqa")) training.enable_gqa = !pytorch;
     if (!reader.has("fuse_attention_qkv")) training.fused_qkv = !(pytorch && keeps_heads_apart(model.family));
     if (!reader.has("fuse_attention_ffn")) training.fused_gate = !(pytorch && model.gated);

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "scenarios/cluster_size.hpp"
 #include "scenarios/override.hpp"
+#include "topology/catalog.hpp"
 #include "topology/usual_nodes.hpp"
 
 namespace orrery::scenarios {
@@ -98,6 +99,20 @@ std::string UsualKeys::name() const {
     return said("model", said("hf", "a model")) + " on " + said("cluster", said("gpu", "a cluster"));
 }
 
+namespace {
+
+/// Throws Error for a name that means no GPU.
+std::string_view nodes_of(const std::string& gpu, const std::string& source) {
+    try {
+        (void)topology::find_gpu(gpu);
+    } catch (const Error& error) {
+        throw error.in_file(source);
+    }
+    return topology::usual_nodes(gpu);
+}
+
+}  // namespace
+
 nlohmann::json UsualKeys::scenario(const std::string& source) const {
     nlohmann::json document{{"name", name()},
                             {"model", nlohmann::json::object()},
@@ -105,7 +120,7 @@ nlohmann::json UsualKeys::scenario(const std::string& source) const {
                             {"training", nlohmann::json::object()}};
     const auto gpu = values_.find("gpu");
     if (gpu != values_.end() && !values_.contains("cluster"))
-        if (const std::string_view preset = topology::usual_nodes(gpu->second); !preset.empty())
+        if (const std::string_view preset = nodes_of(gpu->second, source); !preset.empty())
             document["cluster"]["preset"] = preset;
     for (const Override& change : changes(document, source)) apply_override(document, change);
     return document;

@@ -74,7 +74,8 @@ void check_equal(const Plan& plan) {
         refuse("/strategy/pipeline", fmt::format("{} stages do not divide the {} layers", pipeline, layers),
                nearest_legal(pipeline, layers, [=](std::uint64_t v) { return layers % (v * chunks) == 0; }) +
                    "; or say how many layers the first and the last stage have "
-                   "(num_layers_in_first_pipeline_stage, num_layers_in_last_pipeline_stage)",
+                   "(num_layers_in_first_pipeline_stage, num_layers_in_last_pipeline_stage), or how many each has "
+                   "(pipeline_layers)",
                Source::megatron_arguments);
     }
     if (layers % (pipeline * chunks) != 0) {

@@ -125,7 +125,7 @@ constexpr std::array of_training{
         .others = {megatron("use_flash_attn")}}),
     field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
         .help = "Weight gradients are added inside the product, not by a kernel of their own.",
-        .when_absent = "true; false where software is pytorch"}),
+        .when_absent = "true; false where software is pytorch or deepspeed"}),
     field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
         .help = "Whose fused attention runs; newest: that of the profile's table; cudnn-9.17: cuDNN's since December "
                 "2025.",
@@ -227,6 +227,7 @@ constexpr std::array of_training{
     field<&Training::cross_entropy_fusion>({.name = "cross_entropy_loss_fusion",
         .help = "Passes over the logits are joined into few kernels; false: one kernel an operator, Megatron-LM's "
                 "default.",
+        .when_absent = "true; false where software is deepspeed",
         .origin = "Megatron-LM, NeMo"}),
     field<&Training::cross_entropy>({.name = "cross_entropy", .words = cross_entropies,
         .help = "in_place: probabilities take the place of the fp32 logits, and their gradient that of these, 6 bytes "
@@ -258,8 +259,8 @@ constexpr std::array of_training{
         .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::software>({.name = "software", .words = softwares,
         .help = "What dispatches kernels: layers as Megatron-LM writes them, Transformer Engine's modules, PyTorch's "
-                "own (Hugging Face, TorchTitan); deepspeed costs the host what megatron-lm does, jax what tensorflow "
-                "does; orrery: our own runtime (hardware/README.md).",
+                "own (Hugging Face, TorchTitan); deepspeed: Megatron-LM's under DeepSpeed (GPT-NeoX), which costs "
+                "the host as much; jax costs what tensorflow does; orrery: our own runtime (hardware/README.md).",
         .when_absent = "megatron-lm; in fp8 and fp4 transformer-engine"}),
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
         .help = "Largest gradient norm; 0: no clipping.",

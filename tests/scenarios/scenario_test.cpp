@@ -169,6 +169,29 @@ TEST(Scenario, RanksOfPyTorchCopyAndMerge) {
     EXPECT_FALSE(of().batch_first);
 }
 
+/// Megatron-LM's fused addition needs its main_grad, its joined loss a flag that its fork on DeepSpeed does not know.
+TEST(Scenario, DeepSpeedAddsGradientsAndFormsLossesByKernelsOfTheirOwn) {
+    json document = minimal();
+    const auto of = [&] { return read(document).plan.training; };
+    EXPECT_TRUE(of().gradient_accumulation_fusion && of().cross_entropy_fusion);
+    document["training"]["software"] = "deepspeed";
+    EXPECT_FALSE(of().gradient_accumulation_fusion || of().cross_entropy_fusion);
+    document["training"].update({{"gradient_accumulation_fusion", true}, {"cross_entropy_loss_fusion", true}});
+    EXPECT_TRUE(of().gradient_accumulation_fusion && of().cross_entropy_fusion);
+}
+
+/// Megatron-LM's T5 has a table of them in place of the catalog's biases by distance.
+TEST(Scenario, AT5OfTheCatalogTakesLearnedPositions) {
+    json document = minimal();
+    document["model"] = {{"name", "t5-small"}};
+    document["training"]["decoder_seq"] = 64;
+    const auto model = [&] { return read(document).plan.model; };
+    EXPECT_EQ(model().relative_buckets, 32U);
+    document["model"].update({{"position_embedding_type", "learned"}, {"max_position_embeddings", 512}});
+    EXPECT_EQ(model().relative_buckets, 0U);
+    EXPECT_EQ(model().max_positions, 512U);
+}
+
 /// 5e7 elements: more than a layer of GPT-2 has, a quarter of one of Llama 2 7B.
 TEST(Scenario, DeepSpeedAsksForPartsOfLargeLayers) {
     json document = minimal();
