@@ -10,6 +10,7 @@
 #include "strategies/bucket_copies.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
+#include "strategies/pytorch_tensor.hpp"
 
 namespace orrery::run {
 
@@ -209,6 +210,8 @@ void require_exchanges(const strategies::Plan& plan) {
             "gathered inputs cannot be kept yet", "set it to true");
     require(!strategy.batch_first || !strategy.sequence_parallel || strategy.tensor == 1, "/strategy/batch_first",
             "copies of what tensor ranks gather and scatter cannot be executed yet", "set it to false");
+    require(!strategies::gathers_logits(plan), "/strategy/loss_parallel",
+            "logits of all words on each tensor rank cannot be executed yet", "set it to true");
     require(!plan.templated_ring(), "/strategy/templated_ring_attention",
             "results that operators merge cannot be executed yet", "set it to false");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",

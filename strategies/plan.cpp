@@ -21,6 +21,7 @@
 #include "strategies/optimizers.hpp"
 #include "strategies/packed_documents.hpp"
 #include "strategies/plan_keys.hpp"
+#include "strategies/pytorch_tensor.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/replica_batches.hpp"
 #include "strategies/schedule_rules.hpp"
@@ -362,6 +363,7 @@ void check_together(const Plan& plan, bool batch_divided) {
     check_model_division(plan);
     check_tensor(plan);
     check_tensor_overlap(plan);
+    check_pytorch_tensor(plan);
     check_context(plan);
     check_experts(plan);
     check_stages(plan);

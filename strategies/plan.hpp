@@ -182,6 +182,11 @@ struct Strategy {
     /// Activations lie sequence by sequence: what tensor ranks gather or scatter along sequences is copied
     /// (partition/batch_first).
     bool batch_first = false;
+    /// Products of one input that are apart have it gathered, and its gradient reduced, once for all of them; false: each
+    /// for itself.
+    bool prepare_module_input = true;
+    /// Tensor ranks divide the loss as they divide the words; false: each gathers all logits.
+    bool loss_parallel = true;
     /// Results of keys that are gathered, or go around a ring, are merged step by step by PyTorch's operators
     /// (partition/templated_ring).
     bool templated_ring = false;

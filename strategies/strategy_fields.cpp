@@ -357,6 +357,16 @@ constexpr std::array of_strategy{
                 "[sequence, batch, hidden], which needs no copies.",
         .when_absent = "false; true where software is pytorch",
         .origin = "PyTorch (torch/distributed/_functional_collectives.py)"}),
+    field<&Strategy::prepare_module_input>({.name = "tp_prepare_module_input",
+        .help = "What queries, keys and values, or a gate and its neighbour, read where each is a product of its own "
+                "(fuse_attention_qkv, fuse_attention_ffn) is gathered for all at once among tensor ranks, and the sum "
+                "of its gradients reduced; false: for each by itself, as where a plan names ColwiseParallel layers "
+                "alone. torch.compile gathers the same input once in any case.",
+        .origin = "PyTorch (torch.distributed.tensor.parallel, PrepareModuleInput)"}),
+    field<&Strategy::loss_parallel>({.name = "loss_parallel",
+        .help = "Tensor ranks form the loss over their own words and agree on sums; false: each gathers the logits of "
+                "all words and forms the whole loss (TorchTitan's disable_loss_parallel).",
+        .origin = "PyTorch (torch.distributed.tensor.parallel, loss_parallel)"}),
     bytes_field<&Strategy::bucket_bytes>({.name = "bucket_size", .min = 1e6, .max = 1e12,
         .help = "Gradients that are reduced at once.",
         .origin = "arXiv:2006.15704"}),

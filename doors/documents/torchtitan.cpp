@@ -224,7 +224,7 @@ void read_degrees(const Givens& given, Draft& draft) {
     read_context(given, draft);
     read_schedule(given, draft);
     if (given.is_on("parallelism.disable_loss_parallel") && draft.whole("/strategy/tensor", 1) > 1)
-        note(*given.find("parallelism.disable_loss_parallel"), "logits are divided among tensor ranks", draft);
+        draft.set("/strategy/loss_parallel", false, given.find("parallelism.disable_loss_parallel")->origin);
 }
 
 /// Until 2025 a pipeline was said how many there are of a local batch.

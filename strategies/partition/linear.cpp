@@ -12,6 +12,20 @@ using kernels::Pointwise;
 using kernels::PointwiseKind;
 using models::Dim;
 
+namespace {
+
+/// What stands behind `from` so many times.
+void repeat(std::vector<Work>& list, std::size_t from, std::size_t times) {
+    const std::vector<Work> once(list.begin() + static_cast<std::ptrdiff_t>(from), list.end());
+    for (std::size_t i = 1; i < times; ++i)
+        for (Work work : once) {
+            work.detail = {};
+            list.push_back(std::move(work));
+        }
+}
+
+}  // namespace
+
 LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
     : stream_(stream),
       op_(op),
@@ -99,7 +113,9 @@ void LinearSharder::forward() {
     cast_by_norm_ = cast_by_norm();
     cast_operands(stream_, cast_layer(), piece_);
     if (local && !cast_by_norm_) quantise_input(list, stream_.residual_tokens);
+    const std::size_t from = list.size();
     if (column_) read = gather(list, op_.name + " gather", op_.in_features, x_);
+    repeat(list, from, gathers());
     whole_ = read;
     if (!local && !cast_by_norm_) quantise_input(list, gemm_.m);
     find_products();
@@ -158,10 +174,22 @@ void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
                 detail.launch.kernel = Gemm{compute_, 1, gemm_.m, gemm_.k, product.outputs, GemmPass::data_gradient};
             return detail;
         });
-    if (!casts_activations(stream_)) sum_products(piece_.backward, {stream_.element, gemm_.m, gemm_.k});
+    reduce_input_gradients(asynchronous, dx, dx_here);
+}
+
+/// Summed over its products, and over ranks where they share those: in this order, or the other.
+void LinearSharder::reduce_input_gradients(bool asynchronous, ValueId dx, ValueId dx_here) {
+    auto& list = piece_.backward;
+    const std::uint8_t flag = asynchronous ? reduced_flag : 0;
+    const bool summed_first = exchanges() == 1 && !casts_activations(stream_);
+    if (summed_first) sum_products(list, {stream_.element, gemm_.m, gemm_.k});
+    const std::size_t from = list.size();
     if (column_)
-        stream_.convert(piece_.backward, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features,
-                        dx, dx_here, asynchronous ? reduced_flag : std::uint8_t{0});
+        stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features, dx, dx_here,
+                        flag);
+    repeat(list, from, exchanges());
+    if (!summed_first && !casts_activations(stream_))
+        sum_products(list, {stream_.element, stream_.residual_tokens, gemm_.k}, flag);
 }
 
 /// dy_rows: the gradient as the residual stream holds it.
@@ -245,9 +273,11 @@ void LinearSharder::backward() {
         flow.set_gradient(stream_.partial_sum, dy_rows);
     }
     if (!local) quantise(list, gemm_.m, gemm_.n);
+    const std::size_t from = list.size();
     if (column_ && gathers_again())  // of the input a part was kept: gather it again for the weight gradient
         x = gather(list, op_.name + " gather input", op_.in_features, x_,
                    asynchronous ? gathered_flag : std::uint8_t{0}, true);
+    repeat(list, from, gathers());
     input_gradient(asynchronous, dy);
     // What was cast in one orientation, by a norm or before it was gathered, has to be turned.
     if (cast_by_norm_ || (column_ && gathers_narrow()))
@@ -260,9 +290,10 @@ void LinearSharder::backward() {
 
 void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
+    const bool gathered = stream_.residual == Placement::sharded_sequence && !gathers_again();
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
-            kept_inputs(stream_, cast_layer()) *
+            std::max(kept_inputs(stream_, cast_layer()), gathered ? gathers() : 1) *
             kept_input_bytes(stream_.plan, (column_ && gathers_again() ? stream_.residual_tokens : rows_) * in,
                              op_.in == Dim::attention);
     // The encoder's output is kept once for all decoder layers: each counts its share. Its casts are each layer's own.

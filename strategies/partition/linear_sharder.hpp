@@ -11,6 +11,7 @@
 #include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/separate_products.hpp"
 #include "strategies/partition/sharder.hpp"
+#include "strategies/pytorch_tensor.hpp"
 #include "strategies/tensor_overlap.hpp"
 
 namespace orrery::strategies {
@@ -42,6 +43,7 @@ private:
     void pulled_backward(const kernels::Gemm& dgrad);
     void begin_branch();
     void input_gradient(bool asynchronous, ValueId dy);
+    void reduce_input_gradients(bool asynchronous, ValueId dx, ValueId dx_here);
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
     void sum_input_gradients();
     void account();
@@ -72,6 +74,12 @@ private:
     ValueId gather(std::vector<Work>& list, const std::string& name, std::uint64_t width, ValueId moved,
                    std::uint8_t raises = 0, bool of_weights = false) const;
     [[nodiscard]] bool gathers_again() const { return stream_.plan.strategy.recompute_allgather; }
+    /// How often its input is exchanged among tensor ranks: once, or for each of its products by itself.
+    [[nodiscard]] std::size_t exchanges() const {
+        return column_ && exchanges_inputs_apart(stream_.plan) ? piece_.results.products.size() : 1;
+    }
+    /// Of them those that gather: graphs of torch.compile have what is the same once (functorch, fx_graph_cse).
+    [[nodiscard]] std::size_t gathers() const { return is_compiled(stream_.plan.training) ? 1 : exchanges(); }
     [[nodiscard]] const models::ModelSpec& spec() const { return stream_.plan.model; }
     /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
     /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).

@@ -1,6 +1,7 @@
 // The two ends of a model, which know words: the embedding and the loss, each over the rank's part of the vocabulary.
 #include "strategies/partition/chunked_loss.hpp"
 #include "strategies/partition/sharder.hpp"
+#include "strategies/pytorch_tensor.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::strategies {
@@ -142,17 +143,21 @@ public:
     LossSharder(LayerStream& stream, const models::Loss& op)
         : stream_(stream),
           group_(op.dim == models::Dim::classes ? stream.plan.expert_group() : stream.grid.words()),
-          divided_(op.dim == models::Dim::classes ? divides_classes(stream.plan) : stream.tensor > 1),
+          divided_(op.dim == models::Dim::classes ? divides_classes(stream.plan)
+                                                  : stream.tensor > 1 && !gathers_logits(stream.plan)),
           tokens_(examples(stream)),
           classes_(op.dim == models::Dim::classes ? own_classes(stream, op.vocab)
-                                                  : stream.plan.padded_vocab() / stream.tensor) {}
+                                                  : stream.plan.padded_vocab() / (divided_ ? stream.tensor : 1)) {}
 
     void shard() && {
+        const bool gathered = gathers_logits(stream_.plan);
         rows_ = stream_.value;
+        if (gathered) gather();
         if (is(CrossEntropy::fused))
             over_logits_as_they_are();
         else
             over_wide_logits();
+        if (gathered) keep_own_gradient();
         stream_.value = no_value;
         account();
         if (const std::uint32_t parts = stream_.plan.training.loss_chunks; parts > 1) {
@@ -163,6 +168,8 @@ public:
     }
 
 private:
+    void gather();
+    void keep_own_gradient();
     void over_wide_logits();
     void widen();
     void narrow();
@@ -202,6 +209,23 @@ private:
     Piece piece_{.name = "loss"};
     ValueId rows_ = no_value;  ///< fp32 logits, then probabilities, then their gradient
 };
+
+/// DTensor's way from parts of the vocabulary to the whole, which comes rank by rank and is joined row by row.
+void LossSharder::gather() {
+    const std::uint64_t bytes = tokens_ * classes_ * stream_.bytes;
+    piece_.forward.push_back(
+        {.name = "logits gather", .what = LayerCollective{kernels::CollectiveKind::all_gather, bytes, group_}});
+    piece_.forward.push_back(
+        {.name = "join logits", .what = stream_.pointwise(PointwiseKind::scale, tokens_, classes_)});
+    stream_.layer.flow.complete = false;
+}
+
+/// Of the words that the rank has.
+void LossSharder::keep_own_gradient() {
+    const std::uint64_t own = classes_ / stream_.tensor;
+    piece_.backward.push_back(
+        {.name = "own part of logits' gradient", .what = stream_.pointwise(PointwiseKind::scale, tokens_, own)});
+}
 
 void LossSharder::over_wide_logits() {
     if (stream_.bytes == 2) widen();

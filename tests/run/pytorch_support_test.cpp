@@ -38,6 +38,10 @@ TEST(Support, RefusesWhatRanksOfPyTorchDo) {
     EXPECT_EQ(refusal(kept), "/strategy/tp_recompute_allgather");
     kept.strategy.recompute_allgather = true;
     EXPECT_EQ(refusal(kept), "/strategy/batch_first");
+    kept.strategy.batch_first = false;
+    EXPECT_EQ(refusal(kept), "");
+    kept.strategy.loss_parallel = false;
+    EXPECT_EQ(refusal(kept), "/strategy/loss_parallel");
     ring.strategy.context = 2;
     EXPECT_EQ(refusal(ring), "/strategy/templated_ring_attention");
     ring.strategy.context_exchange = strategies::ContextExchange::a2a;

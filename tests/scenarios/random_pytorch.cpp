@@ -20,9 +20,15 @@ void draw_products(Dice dice, json& training) {
 }
 
 /// What PyTorch's tensor and context ranks do, each in one scenario of four that has such.
-void draw_ranks(Dice dice, const json& model, json& strategy) {
+void draw_ranks(Dice dice, const json& model, const json& training, json& strategy) {
     const bool first = dice.between(0, 3) == 0, ring = dice.between(0, 3) == 0;
+    const bool each = dice.between(0, 3) == 0, whole = dice.between(0, 3) == 0;
     if (strategy.value("sequence_parallel", false)) strategy["batch_first"] = first;
+    if (strategy.value("tensor", 1) > 1) {
+        const bool apart = !training.value("fuse_attention_qkv", true) || !training.value("fuse_attention_ffn", true);
+        if (apart && each) strategy["tp_prepare_module_input"] = false;
+        if (whole) strategy["loss_parallel"] = false;
+    }
     const std::string exchange = strategy.value("cp_comm_type", "");
     if ((exchange == "p2p" || exchange == "all_gather") && !model.contains("sliding_window"))
         strategy["templated_ring_attention"] = ring;
@@ -33,7 +39,7 @@ void draw_ranks(Dice dice, const json& model, json& strategy) {
 void draw_pytorch(std::uint64_t seed, json& scenario) {
     std::mt19937_64 of_products(seed), of_ranks(seed + 1);
     draw_products(Dice(of_products), scenario["training"]);
-    draw_ranks(Dice(of_ranks), scenario["model"], scenario["strategy"]);
+    draw_ranks(Dice(of_ranks), scenario["model"], scenario["training"], scenario["strategy"]);
 }
 
 }  // namespace orrery::scenarios

@@ -1,0 +1,147 @@
+// Plans of torch.distributed.tensor.parallel: inputs that each product exchanges for itself, and whole logits.
+#include "strategies/pytorch_tensor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "strategies/build.hpp"
+#include "strategies/memory.hpp"
+#include "strategies/step_program.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+using kernels::CollectiveKind;
+
+/// A Llama on two tensor ranks whose queries, keys, values and gate are products of their own, as PyTorch runs it.
+Plan apart() {
+    Plan plan = tiny_plan(2);
+    plan.model = tiny_llama();
+    plan.training.software = hardware::Software::pytorch;
+    plan.training.fused_attention = true;
+    plan.training.fused_qkv = plan.training.fused_gate = false;
+    plan.training.kernel_fusion = KernelFusion::operators;
+    plan.training.cross_entropy = CrossEntropy::torch;
+    plan.strategy.recompute_allgather = plan.strategy.async_tensor_allreduce = false;
+    return plan;
+}
+
+/// Calls and bytes of a rank's collectives, by kind.
+std::map<CollectiveKind, std::array<std::uint64_t, 2>> exchanged(const Plan& plan) {
+    std::map<CollectiveKind, std::array<std::uint64_t, 2>> result;
+    const StepProgram flat = unrolled(build(plan));
+    for (const Op& op : flat.programs[0].ops)
+        if (const auto* collective = std::get_if<Collective>(&op.what)) {
+            auto& [calls, bytes] = result[collective->kind];
+            ++calls;
+            bytes += collective->bytes;
+        }
+    return result;
+}
+
+/// Of a block queries, keys and values, and a gate and its neighbour: three more of each.
+TEST(ProductInputs, AreGatheredAndTheirGradientsReducedForEachByItself) {
+    Plan once = apart();
+    once.strategy.sequence_parallel = true;
+    Plan each = once;
+    each.strategy.prepare_module_input = false;
+    ASSERT_EQ(refused_at(each), "accepted");
+    auto a = exchanged(once), b = exchanged(each);
+    const std::uint64_t more = 3ULL * once.model.layers * once.micro_batches();
+    const std::uint64_t bytes = more * once.rank_tokens() * once.model.hidden * 2;
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+        EXPECT_EQ(b[kind][0] - a[kind][0], more);
+        EXPECT_EQ(b[kind][1] - a[kind][1], bytes);
+    }
+    EXPECT_EQ(a[CollectiveKind::all_reduce], b[CollectiveKind::all_reduce]);
+    EXPECT_GT(memory(build(each), 0).peak, memory(build(once), 0).peak) << "autograd keeps what each gathered";
+    EXPECT_EQ(verify(build(each)), std::vector<std::string>{});
+}
+
+/// Without sequence parallelism there is nothing to gather, and each gradient is summed whole.
+TEST(ProductInputs, OfWholeSequencesHaveTheirGradientsSummed) {
+    const Plan once = apart();
+    Plan each = once;
+    each.strategy.prepare_module_input = false;
+    auto a = exchanged(once), b = exchanged(each);
+    const std::uint64_t more = 3ULL * once.model.layers * once.micro_batches();
+    EXPECT_EQ(b[CollectiveKind::all_reduce][0] - a[CollectiveKind::all_reduce][0], more);
+    EXPECT_EQ(b.count(CollectiveKind::all_gather), a.count(CollectiveKind::all_gather));
+    EXPECT_DOUBLE_EQ(kernel_flops(build(each)), kernel_flops(build(once)));
+    EXPECT_EQ(memory(build(each), 0).peak, memory(build(once), 0).peak);
+}
+
+/// What is gathered is the same for all of them, so that a graph has it once; their gradients are not.
+TEST(ProductInputs, AreGatheredOnceByTorchCompile) {
+    Plan once = apart();
+    once.strategy.sequence_parallel = true;
+    once.training.kernel_fusion = KernelFusion::full;
+    Plan each = once;
+    each.strategy.prepare_module_input = false;
+    auto a = exchanged(once), b = exchanged(each);
+    EXPECT_EQ(a[CollectiveKind::all_gather], b[CollectiveKind::all_gather]);
+    EXPECT_EQ(b[CollectiveKind::reduce_scatter][0] - a[CollectiveKind::reduce_scatter][0],
+              3ULL * once.model.layers * once.micro_batches());
+}
+
+TEST(ProductInputs, AreRefusedWhereNoneAreApart) {
+    constexpr const char* key = "/strategy/tp_prepare_module_input";
+    Plan plan = apart();
+    plan.strategy.prepare_module_input = false;
+    EXPECT_EQ(refused_at(plan), "accepted");
+    plan.training.fused_qkv = true;
+    EXPECT_EQ(refused_at(plan), "accepted") << "a gate is";
+    plan.training.fused_gate = true;
+    EXPECT_EQ(refused_at(plan), key);
+    Plan alone = apart();
+    alone.strategy.tensor = 1;
+    alone.strategy.prepare_module_input = false;
+    EXPECT_EQ(refused_at(alone), key);
+    Plan parts = apart();
+    parts.training.kernel_fusion = KernelFusion::full;
+    parts.strategy.sequence_parallel = parts.strategy.tensor_comm_overlap = true;
+    EXPECT_EQ(refused_at(parts), "accepted");
+    parts.strategy.prepare_module_input = false;
+    EXPECT_EQ(refused_at(parts), key);
+}
+
+/// All logits in 16 bits, once a micro-batch, in place of three numbers a token.
+TEST(WholeLogits, AreGatheredAndTheirLossIsEachRanksOwn) {
+    for (const CrossEntropy how : {CrossEntropy::in_place, CrossEntropy::torch, CrossEntropy::fused})
+        for (const bool joined : {true, false}) {
+            Plan parts = apart();
+            parts.training.cross_entropy = how;
+            parts.training.cross_entropy_fusion = joined;
+            Plan whole = parts;
+            whole.strategy.loss_parallel = false;
+            ASSERT_EQ(refused_at(whole), "accepted");
+            auto a = exchanged(parts), b = exchanged(whole);
+            const std::uint64_t steps = whole.micro_batches();
+            const std::uint64_t bytes = whole.rank_tokens() * whole.padded_vocab() * 2;
+            EXPECT_EQ(b[CollectiveKind::all_gather][0] - a[CollectiveKind::all_gather][0], steps);
+            EXPECT_EQ(b[CollectiveKind::all_gather][1] - a[CollectiveKind::all_gather][1], steps * bytes);
+            EXPECT_EQ(a[CollectiveKind::all_reduce][0] - b[CollectiveKind::all_reduce][0], 3 * steps);
+            EXPECT_DOUBLE_EQ(kernel_flops(build(parts)), kernel_flops(build(whole))) << "products are shared as ever";
+            EXPECT_GT(memory(build(whole), 0).peak, memory(build(parts), 0).peak);
+            EXPECT_EQ(verify(build(whole)), std::vector<std::string>{});
+        }
+}
+
+TEST(WholeLogits, AreRefusedWhereNoRanksDivideThem) {
+    constexpr const char* key = "/strategy/loss_parallel";
+    Plan plan = apart();
+    plan.strategy.loss_parallel = false;
+    plan.strategy.tensor = 1;
+    EXPECT_EQ(refused_at(plan), key);
+    plan.strategy.tensor = 4;
+    plan.strategy.tensor_mode = TensorMode::two_d;
+    EXPECT_EQ(refused_at(plan), key);
+}
+
+}  // namespace
+}  // namespace orrery::strategies
