@@ -26,6 +26,13 @@ void fill_pytorch_ranks(const Reader& section, strategies::Plan& plan) {
     if (!section.has("async_tensor_allreduce")) strategy.async_tensor_allreduce = false;
 }
 
+/// DeepSpeed's fork of Megatron-LM, and GPT-NeoX, wait for an input's summed gradient before they form the weights'
+/// (Megatron-DeepSpeed, megatron/arguments.py); what is scattered along sequences moves beside them.
+void fill_deepspeed_ranks(const Reader& section, const Reader& training, strategies::Plan& plan) {
+    if (training.choice("software", "") != "deepspeed" || section.has("async_tensor_allreduce")) return;
+    plan.strategy.async_tensor_allreduce = plan.strategy.sequence_parallel;
+}
+
 /// DeepSpeed asks for so many elements of weights before their turn (stage3_prefetch_bucket_size, 5e7 unless a file
 /// says otherwise; Hugging Face's "auto" is 0.9 of the hidden size squared): a part of a large model's layer.
 void fill_prefetch(const Reader& section, strategies::Plan& plan) {
@@ -64,6 +71,7 @@ void fill_attention(const Reader& strategy, const Reader& training, const topolo
 void fill_across_sections(const Reader& strategy, const Reader& training, const topology::Cluster& cluster,
                           strategies::Plan& plan) {
     fill_pytorch_ranks(strategy, plan);
+    fill_deepspeed_ranks(strategy, training, plan);
     fill_prefetch(strategy, plan);
     fill_attention(strategy, training, cluster, plan);
 }

@@ -70,8 +70,8 @@ strategies::Training read_training(const documents::Reader& reader, const models
     if (!reader.has("cross_entropy") && !model.takes_images()) training.cross_entropy = usual_loss(training);
     if (!reader.has("zero_grad_set_to_none")) training.zero_grad_set_to_none = pytorch;
     if (!reader.has("gradient_as_bucket_view")) training.gradient_as_bucket_view = !pytorch;
-    // DeepSpeed's optimizers take gradients from where autograd leaves them, not from Megatron-LM's main_grad, and its
-    // fork of Megatron-LM never had a loss of joined passes.
+    // DeepSpeed's fork of Megatron-LM adds gradients behind products (megatron/core/tensor_parallel/layers.py), as its
+    // optimizers take them from autograd, and never had a loss of joined passes.
     const bool deepspeed = said == "deepspeed";
     if (!reader.has("gradient_accumulation_fusion")) training.gradient_accumulation_fusion = !pytorch && !deepspeed;
     if (!reader.has("cross_entropy_loss_fusion")) training.cross_entropy_fusion = !deepspeed;

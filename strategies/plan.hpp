@@ -182,8 +182,8 @@ struct Strategy {
     /// Activations lie sequence by sequence: what tensor ranks gather or scatter along sequences is copied
     /// (partition/batch_first).
     bool batch_first = false;
-    /// Products of one input that are apart have it gathered, and its gradient reduced, once for all of them; false: each
-    /// for itself.
+    /// Products of one input that are apart have it gathered, and its gradient reduced, once for all; false: each for
+    /// itself.
     bool prepare_module_input = true;
     /// Tensor ranks divide the loss as they divide the words; false: each gathers all logits.
     bool loss_parallel = true;

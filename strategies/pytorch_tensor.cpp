@@ -7,9 +7,7 @@ namespace orrery::strategies {
 
 namespace {
 
-void needs_tensor_ranks(const Plan& plan, const char* key) {
-    if (plan.strategy.tensor == 1)
-        refuse(key, "false, but there is one tensor rank", "leave it out, or raise tensor", Source::origin_of_key);
+void refuse_grids(const Plan& plan, const char* key) {
     if (plan.strategy.tensor_mode != TensorMode::one_d)
         refuse(key, "false beside a grid of tensor ranks, which PyTorch does not have", "leave one of them out",
                Source::origin_of_key);
@@ -18,7 +16,7 @@ void needs_tensor_ranks(const Plan& plan, const char* key) {
 void check_inputs(const Plan& plan) {
     constexpr const char* key = "/strategy/tp_prepare_module_input";
     if (plan.strategy.prepare_module_input) return;
-    needs_tensor_ranks(plan, key);
+    refuse_grids(plan, key);
     if (!plan.heads_apart() && !plan.gate_apart())
         refuse(key, "false, but no products of one input are apart",
                "set training.fuse_attention_qkv or fuse_attention_ffn to false, or leave it out",
@@ -31,7 +29,7 @@ void check_inputs(const Plan& plan) {
 void check_logits(const Plan& plan) {
     constexpr const char* key = "/strategy/loss_parallel";
     if (plan.strategy.loss_parallel) return;
-    needs_tensor_ranks(plan, key);
+    refuse_grids(plan, key);
     if (plan.model.takes_images())
         refuse(key, "false, but classes of images are no words that tensor ranks divide", "leave it out",
                Source::not_modelled);

@@ -344,7 +344,7 @@ constexpr std::array of_strategy{
     field<&Strategy::async_tensor_allreduce>({.name = "async_tensor_allreduce",
         .help = "A column-parallel layer's backward collectives run beside its weight gradient; on a grid of tensor "
                 "ranks blocks come beside the product before theirs.",
-        .when_absent = "true; false where software is pytorch",
+        .when_absent = "true; false where software is pytorch, or deepspeed without sequence_parallel",
         .origin = "Megatron-LM"}),
     field<&Strategy::recompute_allgather>({.name = "tp_recompute_allgather",
         .help = "Under sequence parallelism a column-parallel layer keeps a rank's part of its input, and its backward "

@@ -246,7 +246,10 @@ const Given* own_layers(const Givens& given) {
 /// Narrow products are Transformer Engine's alone.
 void read_software(const Givens& given, Draft& draft) {
     const Given* const narrow = given.find_any({"fp4_format", "fp8_format", "fp8_hybrid", "fp8_e4m3"});
-    if (narrow == nullptr && own_layers(given) != nullptr) return;
+    if (narrow == nullptr && own_layers(given) != nullptr) {
+        if (given.is_on("deepspeed")) draft.set("/training/software", "deepspeed", given.find("deepspeed")->origin);
+        return;
+    }
     const Given* const said = narrow != nullptr ? narrow : given.find("transformer_impl");
     draft.set("/training/software", "transformer-engine", said != nullptr ? said->origin : draft.whole_file());
 }

@@ -181,6 +181,7 @@ TEST(Megatron, ReadsDeepSpeedsArguments) {
     EXPECT_EQ(at(with("--deepspeed --zero-stage 3"), "/strategy/fsdp_implementation"), "deepspeed");
     EXPECT_EQ(at(with("--deepspeed --zero-stage 2"), "/strategy/fsdp_implementation"), nullptr);
     EXPECT_EQ(at(with("--deepspeed --zero-stage 2"), "/training/broadcast_data"), true);
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 2"), "/training/software"), "deepspeed");
     EXPECT_EQ(at(with("--use-distributed-optimizer"), "/training/broadcast_data"), nullptr);
 }
 

@@ -260,6 +260,7 @@ void any_key(Dice& dice, json& s) {
         of_plan["recompute"] = "full";
         of_plan.erase("recompute_modules");
     }
+    if (key.name == "tp_prepare_module_input" && dice.coin()) s["training"]["fuse_attention_qkv"] = false;
     if (key.name == "base_weights" && dice.coin()) s["training"]["lora_rank"] = 16;
     if (key.name == "gradient_as_bucket_view") of_plan["sharding"] = "none";
     if (key.name == "grad_reduce_collective" && dice.coin())

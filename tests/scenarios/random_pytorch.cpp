@@ -24,8 +24,9 @@ void draw_ranks(Dice dice, const json& model, const json& training, json& strate
     const bool first = dice.between(0, 3) == 0, ring = dice.between(0, 3) == 0;
     const bool each = dice.between(0, 3) == 0, whole = dice.between(0, 3) == 0;
     if (strategy.value("sequence_parallel", false)) strategy["batch_first"] = first;
-    if (strategy.value("tensor", 1) > 1) {
-        const bool apart = !training.value("fuse_attention_qkv", true) || !training.value("fuse_attention_ffn", true);
+    if (!strategy.contains("tensor_mode")) {
+        const bool apart = !training.value("fuse_attention_qkv", true) && !model.contains("kv_lora_rank") &&
+                           !strategy.value("tp_comm_overlap", false);
         if (apart && each) strategy["tp_prepare_module_input"] = false;
         if (whole) strategy["loss_parallel"] = false;
     }

@@ -144,6 +144,20 @@ TEST(Scenario, PartsOfSequencesAreRefusedOnGpusBeforeAmpere) {
     EXPECT_EQ(read(context).plan.strategy.context, 2U);
 }
 
+/// Megatron-LM's since September 2021, which its fork on DeepSpeed does not have.
+TEST(Scenario, DeepSpeedWaitsForWhatTensorRanksSum) {
+    json document = minimal();
+    const auto waits = [&] { return !read(document).plan.strategy.async_tensor_allreduce; };
+    EXPECT_FALSE(waits());
+    document["training"]["software"] = "deepspeed";
+    EXPECT_TRUE(waits());
+    document["strategy"].update({{"tensor", 2}, {"sequence_parallel", true}});
+    EXPECT_FALSE(waits()) << "what is scattered moves beside";
+    document["strategy"]["sequence_parallel"] = false;
+    document["strategy"]["async_tensor_allreduce"] = true;
+    EXPECT_FALSE(waits());
+}
+
 /// torch.distributed.tensor has neither of Megatron-LM's, nor do products beside parts of collectives need the first.
 TEST(Scenario, TensorRanksOfPyTorchKeepWhatTheyGather) {
     json document = minimal();
@@ -184,7 +198,7 @@ TEST(Scenario, DeepSpeedAddsGradientsAndFormsLossesByKernelsOfTheirOwn) {
 TEST(Scenario, AT5OfTheCatalogTakesLearnedPositions) {
     json document = minimal();
     document["model"] = {{"name", "t5-small"}};
-    document["training"]["decoder_seq"] = 64;
+    document["training"].update({{"seq_length", 512}, {"decoder_seq", 64}});
     const auto model = [&] { return read(document).plan.model; };
     EXPECT_EQ(model().relative_buckets, 32U);
     document["model"].update({{"position_embedding_type", "learned"}, {"max_position_embeddings", 512}});

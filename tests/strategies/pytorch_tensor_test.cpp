@@ -98,10 +98,6 @@ TEST(ProductInputs, AreRefusedWhereNoneAreApart) {
     EXPECT_EQ(refused_at(plan), "accepted") << "a gate is";
     plan.training.fused_gate = true;
     EXPECT_EQ(refused_at(plan), key);
-    Plan alone = apart();
-    alone.strategy.tensor = 1;
-    alone.strategy.prepare_module_input = false;
-    EXPECT_EQ(refused_at(alone), key);
     Plan parts = apart();
     parts.training.kernel_fusion = KernelFusion::full;
     parts.strategy.sequence_parallel = parts.strategy.tensor_comm_overlap = true;
@@ -132,12 +128,21 @@ TEST(WholeLogits, AreGatheredAndTheirLossIsEachRanksOwn) {
         }
 }
 
-TEST(WholeLogits, AreRefusedWhereNoRanksDivideThem) {
+/// As in a search, which tries one tensor rank too.
+TEST(PytorchTensor, OneRankHasNothingToExchange) {
+    Plan plain = apart();
+    plain.strategy.tensor = 1;
+    Plan plan = plain;
+    plan.strategy.loss_parallel = plan.strategy.prepare_module_input = false;
+    EXPECT_EQ(refused_at(plan), "accepted");
+    EXPECT_EQ(exchanged(plan), exchanged(plain));
+    EXPECT_EQ(memory(build(plan), 0).peak, memory(build(plain), 0).peak);
+}
+
+TEST(WholeLogits, AreRefusedOfAGrid) {
     constexpr const char* key = "/strategy/loss_parallel";
     Plan plan = apart();
     plan.strategy.loss_parallel = false;
-    plan.strategy.tensor = 1;
-    EXPECT_EQ(refused_at(plan), key);
     plan.strategy.tensor = 4;
     plan.strategy.tensor_mode = TensorMode::two_d;
     EXPECT_EQ(refused_at(plan), key);
