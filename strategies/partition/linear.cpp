@@ -14,14 +14,15 @@ using models::Dim;
 
 namespace {
 
-/// What stands behind `from` so many times.
+/// What stands behind `from` so many times, of which the last alone runs beside what follows.
 void repeat(std::vector<Work>& list, std::size_t from, std::size_t times) {
-    const std::vector<Work> once(list.begin() + static_cast<std::ptrdiff_t>(from), list.end());
+    std::vector<Work> waited(list.begin() + static_cast<std::ptrdiff_t>(from), list.end());
+    for (Work& work : waited) {
+        work.detail = {};
+        work.raises = 0;
+    }
     for (std::size_t i = 1; i < times; ++i)
-        for (Work work : once) {
-            work.detail = {};
-            list.push_back(std::move(work));
-        }
+        list.insert(list.begin() + static_cast<std::ptrdiff_t>(from), waited.begin(), waited.end());
 }
 
 }  // namespace
