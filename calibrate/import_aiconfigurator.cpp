@@ -51,10 +51,7 @@ AttentionTable aiconfigurator_attention(const path& file, const std::string& dev
         // Head widths of language models in training; 192, 256 and 512 belong to few inference kernels.
         if (p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 192) table.points.push_back(p);
     }
-    std::sort(table.points.begin(), table.points.end(), [](const auto& x, const auto& y) {
-        return std::tie(x.head_dim, x.heads, x.kv_heads, x.batch, x.seq) <
-               std::tie(y.head_dim, y.heads, y.kv_heads, y.batch, y.seq);
-    });
+    std::ranges::sort(table.points, {}, &AttentionPoint::shape);
     // What takes longer than a longer sequence of the same shape was disturbed.
     const auto alike = [](const AttentionPoint& x, const AttentionPoint& y) {
         return std::tie(x.head_dim, x.heads, x.kv_heads, x.batch) == std::tie(y.head_dim, y.heads, y.kv_heads, y.batch);

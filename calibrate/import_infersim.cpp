@@ -74,9 +74,7 @@ AttentionTable infersim_attention(const path& folder, const std::string& gpu, co
             table.points.push_back(
                 {1, csv.whole(i, seq), heads, kv_heads, head_dim, static_cast<float>(csv.number(i, us) * 1e-6)});
     }
-    std::ranges::sort(table.points, {}, [](const AttentionPoint& p) {
-        return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq);
-    });
+    std::ranges::sort(table.points, {}, &AttentionPoint::shape);
     return table;
 }
 

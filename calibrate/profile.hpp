@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/collective.hpp"
@@ -69,6 +70,8 @@ struct AttentionPoint {
     std::uint32_t batch, seq, heads, kv_heads, head_dim;
     float seconds;
     float half_width = 0;
+    /// By which the points of a table are ordered.
+    [[nodiscard]] auto shape() const { return std::tuple(head_dim, heads, kv_heads, batch, seq); }
 };
 struct AttentionTable {
     bool backward, causal;

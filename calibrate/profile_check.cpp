@@ -45,7 +45,7 @@ void check_positive(double value, const Row& row, std::string_view what) {
 
 auto shape(const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); }
 auto shape(const BatchedGemmPoint& p) { return std::tuple(p.batch, p.m, p.n, p.k); }
-auto shape(const AttentionPoint& p) { return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq); }
+auto shape(const AttentionPoint& p) { return p.shape(); }
 auto shape(const ConvolutionPoint& p) { return convolution_key(p.shape); }
 auto shape(const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); }
 auto shape(const CollectivePoint& p) { return std::tuple(p.bytes); }

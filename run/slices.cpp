@@ -24,7 +24,7 @@ Rows rows_of_experts(const strategies::Parameter& parameter, const Place& place)
     const strategies::Plan& plan = place.plan;
     const std::uint64_t along = place.along(strategies::Axis::expert);
     const std::uint64_t holder = plan.experts_split() ? along : along * plan.strategy.tensor + place.tensor();
-    const std::uint64_t held = parameter.experts / plan.strategy.expert;
+    const std::uint64_t held = plan.rank_experts(parameter.experts);
     std::uint64_t each = 0;
     for (const std::uint64_t part : parameter.parts) each += part;
     Rows rows;

@@ -26,7 +26,7 @@ double along_rows(std::uint64_t rows, std::uint64_t experts) {
 }  // namespace
 
 bool is_of_experts(const kernels::Gemm& product, const strategies::Plan& plan) {
-    return plan.model.experts > 0 && product.batch == plan.model.experts / plan.strategy.expert;
+    return plan.model.experts > 0 && product.batch == plan.rank_experts(plan.model.experts);
 }
 
 double tiled_share(const kernels::Kernel& kernel, const strategies::Plan& plan, const hardware::Gpu& chip) {

@@ -23,7 +23,7 @@ Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan
     if (const auto* product = std::get_if<kernels::Gemm>(&kernel))
         return {product->batch, hardware::further_expert_seconds(software, host, launch_seconds)};
     if (!casts_by_expert(kernel, plan)) return {};
-    return {static_cast<std::uint32_t>(plan.model.experts / plan.strategy.expert), launch_seconds};
+    return {plan.rank_experts(plan.model.experts), launch_seconds};
 }
 
 double looped_product_seconds(double launch_seconds) {

@@ -35,9 +35,11 @@ void check_software(const Training& training) {
 /// Layers whose products are not those of linear layers alone.
 void check_layers(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
-    const bool others = model.takes_images() || model.experts > 0 || model.layers_of('M') > 0 ||
-                        model.family == models::Family::transfo_xl;
-    only(!others, fmt::format("{} has experts, mixers, images or recurrent attention", model.name),
+    const bool images = model.takes_images() && model.family != models::Family::vit;
+    const bool others =
+        images || model.experts > 0 || model.layers_of('M') > 0 || model.family == models::Family::transfo_xl;
+    only(!others,
+         fmt::format("{} has experts, mixers, convolutions, a text beside images or recurrent attention", model.name),
          "set it to false, and fp32_residual_connection to true", Source::not_modelled);
     only(plan.training.base_weights == BaseWeights::as_trained, "a base in four bits is brought back to 16 bits",
          "set it to false", Source::not_modelled);

@@ -11,7 +11,7 @@ std::vector<ParameterShape> parameter_shapes(const ShardedLayer& layer, const Pl
         const Parameter& parameter = layer.flow.parameters[value.of];
         if (!parameter.held || !parameter.trained || value.elements == 0) continue;
         ParameterShape shape{.cols = parameter.cols, .split = parameter.split, .experts = parameter.experts > 0};
-        if (shape.experts) shape.copies = parameter.experts / plan.strategy.expert;
+        if (shape.experts) shape.copies = plan.rank_experts(parameter.experts);
         if (shape.split == Parameter::Split::cols) shape.cols /= plan.strategy.tensor;
         shape.rows = value.elements / shape.copies / shape.cols;
         shape.words = parameter.name == word_embedding || parameter.real_rows != Parameter{}.real_rows;

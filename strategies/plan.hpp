@@ -303,6 +303,10 @@ struct Plan {
     [[nodiscard]] std::uint64_t rank_tokens(models::Sequence sequence = models::Sequence::only) const {
         return std::uint64_t{training.micro_batch} * rank_seq(sequence);
     }
+    /// Of a layer's experts those that one rank holds, whole or a part of each.
+    [[nodiscard]] std::uint32_t rank_experts(std::uint64_t experts) const {
+        return static_cast<std::uint32_t>(experts / strategy.expert);
+    }
     /// Whether each expert is split over the tensor axis; else expert groups cover that axis.
     [[nodiscard]] bool experts_split() const { return strategy.expert_tensor != 1 && strategy.tensor > 1; }
     /// Ranks of an expert group along the axes tensor and context, which it covers before it takes data ranks.

@@ -157,7 +157,7 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
         }
         for (const PlacedLayer& layer : chunk) {
             stage.counts += layer.blocks->counts;
-            const std::uint32_t experts = strategy.split_classes > 1 ? 1 : plan.model.experts / strategy.expert;
+            const std::uint32_t experts = strategy.split_classes > 1 ? 1 : plan.rank_experts(plan.model.experts);
             stage.tensors += layer.blocks->tensors + experts * layer.blocks->expert_tensors;
         }
     }

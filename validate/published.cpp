@@ -134,6 +134,8 @@ constexpr std::array table{
     FieldRule{"strategy", "tp_recompute_allgather", of_software},
     FieldRule{"strategy", "batch_first", of_software},
     FieldRule{"strategy", "templated_ring_attention", of_software},
+    FieldRule{"strategy", "tp_prepare_module_input", never},
+    FieldRule{"strategy", "loss_parallel", never},
     FieldRule{"strategy", "bucket_size", never},
     FieldRule{"strategy", "placement", never},
     FieldRule{"strategy", "placement_file", never},

@@ -9,11 +9,11 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "calibrate/scatter_settings.hpp"
 #include "calibrate/measure/measured_constants.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/profile_check.hpp"
 #include "calibrate/profile_json.hpp"
+#include "calibrate/scatter_settings.hpp"
 
 namespace orrery::calibrate {
 
@@ -117,9 +117,7 @@ void add_attention(Profile& profile, const LogContent& log, double gap) {
                                 static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
     }
     for (auto& [key, table] : tables) {
-        std::ranges::sort(table.points, {}, [](const AttentionPoint& p) {
-            return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq);
-        });
+        std::ranges::sort(table.points, {}, &AttentionPoint::shape);
         table.provenance = provenance(log);
         profile.attention.push_back(std::move(table));
     }

@@ -15,7 +15,7 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
     shapes.sent =
         static_cast<std::uint64_t>(std::ceil(plan.training.taken(1.0) * static_cast<double>(shapes.tokens * op.top_k)));
     shapes.rows = shapes.sent * (split ? tensor : 1);
-    shapes.experts = static_cast<std::uint32_t>(op.experts / plan.strategy.expert);
+    shapes.experts = plan.rank_experts(op.experts);
     shapes.rows_each = static_cast<std::uint32_t>((shapes.rows + shapes.experts - 1) / shapes.experts);
     shapes.ffn = static_cast<std::uint32_t>(op.ffn / (split ? tensor : 1));
     shapes.inner = shapes.ffn * (op.gated ? 2 : 1);

@@ -36,6 +36,11 @@ private:
     void parameters();
     void forward();
     void backward();
+    /// torch.autocast's, of images and weights before the product, and of the weights' gradient behind it.
+    void cast(std::vector<Work>& list, const char* name, std::uint64_t rows, std::uint64_t cols) const {
+        if (stream_.plan.training.autocast)
+            list.push_back({.name = name, .what = stream_.pointwise(PointwiseKind::cast, rows, cols)});
+    }
     [[nodiscard]] Gemm product(GemmPass pass) const {
         const auto rows = narrow(rows_), pixels = narrow(op_.pixels()), hidden = narrow(op_.hidden);
         if (pass == GemmPass::weight_gradient) return {stream_.element, 1, pixels, hidden, rows, pass};
@@ -71,6 +76,8 @@ void PatchSharder::parameters() {
 void PatchSharder::forward() {
     auto& list = piece_.forward;
     list.push_back({"images to patches", stream_.pointwise(PointwiseKind::transpose, rows_, op_.pixels())});
+    cast(list, "patches input to 16 bits", rows_, op_.pixels());
+    cast(list, "patches weight to 16 bits", op_.hidden, op_.pixels());
     list.push_back({"patches", product(GemmPass::forward)});
     list.push_back({"join class token", over_tokens(PointwiseKind::scale)});
     list.push_back({"add positions", over_tokens(PointwiseKind::add)});
@@ -87,6 +94,7 @@ void PatchSharder::backward() {
         stream_.pointwise(PointwiseKind::bias_gradient, stream_.plan.training.micro_batch, op_.hidden));
     add("part from class token", over_patches(PointwiseKind::scale));
     add("patches wgrad", product(GemmPass::weight_gradient));
+    cast(list, "patches weight gradient to fp32", op_.hidden, op_.pixels());
     if (op_.bias) add("patches bias gradient", over_patches(PointwiseKind::bias_gradient));
     if (adds_apart(stream_.plan))
         add("patches accumulate", Pointwise{PointwiseKind::add, stream_.sum_dtype(), op_.pixels(), op_.hidden});

@@ -60,9 +60,7 @@ AttentionTable measured(const std::vector<Attention>& of, bool backward) {
     for (const Attention& a : of)
         table.points.push_back(
             {a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, static_cast<float>(pretended(a)), 0.01F});
-    std::ranges::sort(table.points, {}, [](const AttentionPoint& p) {
-        return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq);
-    });
+    std::ranges::sort(table.points, {}, &AttentionPoint::shape);
     return table;
 }
 

@@ -168,6 +168,25 @@ TEST(Autocast, StepsHold) {
     EXPECT_GE(cast_elements(head, true, "weight to 16 bits"), std::uint64_t{tiny_gpt().vocab} * tiny_gpt().hidden);
 }
 
+/// A ViT's convolution over patches takes 16 bits, the tokens that it leaves join a stream in fp32.
+TEST(Autocast, ImagesAndTheWeightsOfPatchesAreCast) {
+    Plan plan = in_pytorch();
+    plan.model = models::find("vit-b16");
+    plan.training.seq = plan.model.image.tokens();
+    plan.training.decoder_seq = 0;
+    ASSERT_EQ(refused_at(cast(plan)), "accepted");
+    const std::uint64_t rows = std::uint64_t{196} * plan.training.micro_batch, pixels = 3 * 16 * 16, hidden = 768;
+    const ShardedLayer patches = layer_of(cast(plan), "patch embedding");
+    EXPECT_EQ(cast_elements(patches, true, "input to 16 bits"), rows * pixels);
+    EXPECT_EQ(cast_elements(patches, true, "weight to 16 bits"), hidden * pixels);
+    EXPECT_EQ(cast_elements(patches, false, "weight gradient to fp32"), hidden * pixels);
+    EXPECT_EQ(cast_elements(layer_of(plan, "patch embedding"), true, "to 16 bits"), 0U);
+    const ShardedLayer block = layer_of(cast(plan));
+    EXPECT_EQ(cast_elements(block, true, "weight to 16 bits") + cast_elements(block, true, "bias to 16 bits"),
+              product_parameters(block));
+    EXPECT_EQ(verify(build(cast(plan))), std::vector<std::string>{});
+}
+
 TEST(Autocast, WhatItDoesNotGoWithIsRefusedAtItsKey) {
     const auto refused = [](auto change) {
         Plan plan = cast();

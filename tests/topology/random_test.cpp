@@ -16,29 +16,12 @@ namespace {
 
 /// Ports of one switch, from its product brief.
 const std::map<std::string, std::uint32_t> switch_ports = {
-    {"superpod-a100", 40},
-    {"superpod-h100", 64},
-    {"dgx-1v", 36},
-    {"dgx-2", 36},
-    {"dgx-a100", 40},
-    {"dgx-h100", 64},
-    {"hgx-h100", 128},
-    {"hgx-h200", 128},
-    {"hgx-b200", 128},
-    {"gb200-nvl72", 64},
-    {"gb300-nvl72", 144},
-    {"hgx-a100-4", 40},
-    {"hgx-h200-4", 40},
-    {"gh200-4", 40},
-    {"v100-4", 48},
-    {"ethernet", 64},
-    {"efa", 64},
-    {"cpu-hosts", 64},
-    {"pcie-l40s", 64},
-    {"superpod-b200", 64},
-    {"superpod-h200", 64},
-    {"dgx-h200", 64},
-    {"pcie-rtx-pro-6000", 64},
+    {"superpod-a100", 40}, {"superpod-h100", 64}, {"dgx-1v", 36},       {"dgx-2", 36},
+    {"dgx-a100", 40},      {"dgx-h100", 64},      {"hgx-h100", 128},    {"hgx-h200", 128},
+    {"hgx-b200", 128},     {"gb200-nvl72", 64},   {"gb300-nvl72", 144}, {"hgx-a100-4", 40},
+    {"hgx-h100-4", 64},    {"hgx-h200-4", 64},    {"gh200-4", 64},      {"v100-4", 48},
+    {"ethernet", 64},      {"efa", 64},           {"cpu-hosts", 64},    {"pcie-l40s", 64},
+    {"superpod-b200", 64}, {"superpod-h200", 64}, {"dgx-h200", 64},     {"pcie-rtx-pro-6000", 64},
 };
 
 class RandomCluster : public testing::TestWithParam<std::uint64_t> {
