@@ -290,7 +290,7 @@ void read_recomputation(const Givens& given, Draft& draft) {
     if (mode != nullptr && text_of(mode->value) != "selective") return set_key("/strategy/recompute", *mode, draft);
     const Origin origin = mode != nullptr ? mode->origin : draft.whole_file();  // TorchTitan's default
     const std::string option = given.text("activation_checkpoint.selective_ac_option");
-    if (option == "1" || (option == "op" && !has_experts(draft))) {
+    if (option == "1" || option == "op") {
         draft.set("/strategy/recompute", "full", origin);
         if (option == "op") draft.set("/strategy/checkpoint_policy", "every_second_mm", origin);
         return;

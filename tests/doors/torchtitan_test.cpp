@@ -209,7 +209,7 @@ TEST(TorchTitan, ReadsWhatAPolicyOfCheckpointsKeeps) {
     EXPECT_TRUE(says(option(llama, "2"), Verdict::not_modelled, "activation_checkpoint.mode"));
     std::string experts = llama;
     experts.replace(experts.find("llama3"), 6, "qwen3").replace(experts.find("8B"), 2, "30B-A3B");
-    EXPECT_TRUE(says(option(experts, "op"), Verdict::not_modelled, "activation_checkpoint.mode"));
+    EXPECT_EQ(at(option(experts, "op"), "/strategy/checkpoint_policy"), "every_second_mm");
 }
 
 TEST(TorchTitan, KnowsWhatItDoesWhereNothingIsSaid) {
