@@ -58,9 +58,8 @@ constexpr NodeSpec nodes[] = {
     {"hgx-h100-4", "H100-SXM5-80GB", Socket::nvlink4, Wiring::all_to_all, 4, 18, nvlink4_bytes_per_second, 2, 4, pcie5,
      pcie5, 4, ndr, ddr(768, 24, 4800)},
     // Four GH200, every pair of GPUs joined by 6 NVLinks, each Grace with 120 GB of LPDDR5X at 512 GB/s and a NIC of
-    // 200
-    // Gb/s (JUPITER: configuration page of the Juelich Supercomputing Centre). Links between the four Graces are left
-    // out: what a step sends among GPUs goes by NVLink.
+    // 200 Gb/s (JUPITER: configuration page of the Juelich Supercomputing Centre). Links between the four Graces are
+    // left out: what a step sends among GPUs goes by NVLink.
     {"gh200-4", "GH200-96GB", Socket::grace_hopper, Wiring::all_to_all, 4, 18, nvlink4_bytes_per_second, 4, 0,
      nvlink_c2c_bytes_per_second, pcie5, 4, hdr, graces_of_gh200},
     // Four V100, every pair joined by 2 NVLinks, 4 NICs of 100 Gb/s (Jean Zay: IDRIS documentation); 192 GB (two

@@ -1,6 +1,7 @@
 #include "strategies/partition/autocast.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "strategies/compiled.hpp"
 
@@ -25,24 +26,25 @@ std::size_t kept_inputs(const LayerStream& stream, const CastLayer& layer) {
     return std::max<std::size_t>(1, input_casts(stream, layer));
 }
 
-void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
+void add_cast(const LayerStream& stream, std::vector<Work>& list, std::string name, std::uint64_t rows,
+              std::uint64_t cols, bool of_weights) {
     if (!stream.plan.training.autocast) return;
-    const auto cast = [&](const char* what, std::uint64_t rows, std::uint64_t cols) {
-        piece.forward.push_back({.name = piece.name + what, .what = stream.pointwise(PointwiseKind::cast, rows, cols)});
-    };
-    for (std::size_t i = 0; i < input_casts(stream, layer); ++i) cast(" input to 16 bits", layer.rows, layer.inputs);
-    cast(" weight to 16 bits", layer.outputs, layer.inputs);
-    if (layer.op.bias) cast(" bias to 16 bits", 1, layer.outputs);
+    list.push_back(
+        {.name = std::move(name), .what = stream.pointwise(PointwiseKind::cast, rows, cols), .of_weights = of_weights});
+}
+
+void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
+    auto& list = piece.forward;
+    for (std::size_t i = 0; i < input_casts(stream, layer); ++i)
+        add_cast(stream, list, piece.name + " input to 16 bits", layer.rows, layer.inputs);
+    add_cast(stream, list, piece.name + " weight to 16 bits", layer.outputs, layer.inputs);
+    if (layer.op.bias) add_cast(stream, list, piece.name + " bias to 16 bits", 1, layer.outputs);
 }
 
 void cast_weight_gradients(const LayerStream& stream, const CastLayer& layer, Piece& piece) {
-    if (!stream.plan.training.autocast) return;
-    const auto cast = [&](const char* what, std::uint64_t rows, std::uint64_t cols) {
-        piece.backward.push_back(
-            {.name = piece.name + what, .what = stream.pointwise(PointwiseKind::cast, rows, cols), .of_weights = true});
-    };
-    cast(" weight gradient to fp32", layer.outputs, layer.inputs);
-    if (layer.op.bias) cast(" bias gradient to fp32", 1, layer.outputs);
+    auto& list = piece.backward;
+    add_cast(stream, list, piece.name + " weight gradient to fp32", layer.outputs, layer.inputs, true);
+    if (layer.op.bias) add_cast(stream, list, piece.name + " bias gradient to fp32", 1, layer.outputs, true);
 }
 
 void cast_input_gradient(const LayerStream& stream, const CastLayer& layer, Piece& piece, std::uint8_t needs) {

@@ -3,6 +3,9 @@
 // residual stream and what norms leave of it are; gradients go back the same way.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "models/operators.hpp"
 #include "strategies/partition/sharder.hpp"
 
@@ -21,6 +24,10 @@ bool casts_activations(const LayerStream& stream);
 
 /// Copies of the layer's input that are kept for its weights' gradients: a cast for each product, else one.
 std::size_t kept_inputs(const LayerStream& stream, const CastLayer& layer);
+
+/// A cast of so many numbers. Nothing without autocast.
+void add_cast(const LayerStream& stream, std::vector<Work>& list, std::string name, std::uint64_t rows,
+              std::uint64_t cols, bool of_weights = false);
 
 /// Casts before the product, and the weights' copies among what the layer keeps. Nothing without autocast.
 void cast_operands(const LayerStream& stream, const CastLayer& layer, Piece& piece);

@@ -16,6 +16,7 @@ namespace {
 
 /// What stands behind `from` so many times, of which the last alone runs beside what follows.
 void repeat(std::vector<Work>& list, std::size_t from, std::size_t times) {
+    if (times < 2) return;
     std::vector<Work> waited(list.begin() + static_cast<std::ptrdiff_t>(from), list.end());
     for (Work& work : waited) {
         work.detail = {};
@@ -182,15 +183,14 @@ void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
 void LinearSharder::reduce_input_gradients(bool asynchronous, ValueId dx, ValueId dx_here) {
     auto& list = piece_.backward;
     const std::uint8_t flag = asynchronous ? reduced_flag : 0;
-    const bool summed_first = exchanges() == 1 && !casts_activations(stream_);
-    if (summed_first) sum_products(list, {stream_.element, gemm_.m, gemm_.k});
+    const bool sums = !casts_activations(stream_);  // else of fp32, behind the casts
+    if (sums && exchanges() == 1) sum_products(list, {stream_.element, gemm_.m, gemm_.k});
     const std::size_t from = list.size();
     if (column_)
         stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features, dx, dx_here,
                         flag);
     repeat(list, from, exchanges());
-    if (!summed_first && !casts_activations(stream_))
-        sum_products(list, {stream_.element, stream_.residual_tokens, gemm_.k}, flag);
+    if (sums && exchanges() > 1) sum_products(list, {stream_.element, stream_.residual_tokens, gemm_.k}, flag);
 }
 
 /// dy_rows: the gradient as the residual stream holds it.

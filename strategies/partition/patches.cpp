@@ -1,4 +1,5 @@
 // What Transformers over images begin and end with: patches as tokens, and the token that stands for all of them.
+#include "strategies/partition/autocast.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -36,11 +37,6 @@ private:
     void parameters();
     void forward();
     void backward();
-    /// torch.autocast's, of images and weights before the product, and of the weights' gradient behind it.
-    void cast(std::vector<Work>& list, const char* name, std::uint64_t rows, std::uint64_t cols) const {
-        if (stream_.plan.training.autocast)
-            list.push_back({.name = name, .what = stream_.pointwise(PointwiseKind::cast, rows, cols)});
-    }
     [[nodiscard]] Gemm product(GemmPass pass) const {
         const auto rows = narrow(rows_), pixels = narrow(op_.pixels()), hidden = narrow(op_.hidden);
         if (pass == GemmPass::weight_gradient) return {stream_.element, 1, pixels, hidden, rows, pass};
@@ -76,8 +72,8 @@ void PatchSharder::parameters() {
 void PatchSharder::forward() {
     auto& list = piece_.forward;
     list.push_back({"images to patches", stream_.pointwise(PointwiseKind::transpose, rows_, op_.pixels())});
-    cast(list, "patches input to 16 bits", rows_, op_.pixels());
-    cast(list, "patches weight to 16 bits", op_.hidden, op_.pixels());
+    add_cast(stream_, list, "patches input to 16 bits", rows_, op_.pixels());
+    add_cast(stream_, list, "patches weight to 16 bits", op_.hidden, op_.pixels());
     list.push_back({"patches", product(GemmPass::forward)});
     list.push_back({"join class token", over_tokens(PointwiseKind::scale)});
     list.push_back({"add positions", over_tokens(PointwiseKind::add)});
@@ -94,7 +90,7 @@ void PatchSharder::backward() {
         stream_.pointwise(PointwiseKind::bias_gradient, stream_.plan.training.micro_batch, op_.hidden));
     add("part from class token", over_patches(PointwiseKind::scale));
     add("patches wgrad", product(GemmPass::weight_gradient));
-    cast(list, "patches weight gradient to fp32", op_.hidden, op_.pixels());
+    add_cast(stream_, list, "patches weight gradient to fp32", op_.hidden, op_.pixels());
     if (op_.bias) add("patches bias gradient", over_patches(PointwiseKind::bias_gradient));
     if (adds_apart(stream_.plan))
         add("patches accumulate", Pointwise{PointwiseKind::add, stream_.sum_dtype(), op_.pixels(), op_.hidden});

@@ -52,14 +52,8 @@ struct Layer {
             }
         return sum;
     }
-    [[nodiscard]] std::map<CollectiveKind, std::pair<int, std::uint64_t>> moved(std::uint32_t block) const {
-        std::map<CollectiveKind, std::pair<int, std::uint64_t>> sums;
-        for (const Op& op : step.blocks[block].ops)
-            if (const auto* c = std::get_if<Collective>(&op.what); c != nullptr && c->group == AxisSet{Axis::context}) {
-                ++sums[c->kind].first;
-                sums[c->kind].second += c->bytes;
-            }
-        return sums;
+    [[nodiscard]] Exchanged moved(std::uint32_t block) const {
+        return exchanged(step.blocks[block], AxisSet{Axis::context});
     }
     StepProgram step;
     LayerBlocks blocks;
@@ -88,10 +82,8 @@ TEST(Context, ARingPassesKeysAndValuesOn) {
     const Plan plan = plan_of(4);
     const Layer layer(plan);
     const std::uint64_t keys = 2 * plan.rank_tokens() * plan.model.kv_heads * plan.model.head_dim * 2;
-    EXPECT_EQ(layer.moved(layer.blocks.forward),
-              (std::map<CollectiveKind, std::pair<int, std::uint64_t>>{{CollectiveKind::send_recv, {3, 3 * keys}}}));
-    EXPECT_EQ(layer.moved(layer.blocks.backward),
-              (std::map<CollectiveKind, std::pair<int, std::uint64_t>>{{CollectiveKind::send_recv, {4, 6 * keys}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.forward), (Exchanged{{CollectiveKind::send_recv, {3, 3 * keys}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.backward), (Exchanged{{CollectiveKind::send_recv, {4, 6 * keys}}}));
 }
 
 /// The exchanges of a ring run beside attention, and all of it is joined.
@@ -110,10 +102,9 @@ TEST(Context, GatheringMovesAllKeysOnceAndTwiceOnTheWayBack) {
     const Layer layer(plan);
     const std::uint64_t keys =
         std::uint64_t{4096} * plan.training.micro_batch * plan.model.kv_heads * plan.model.head_dim * 2;
-    using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
-    EXPECT_EQ(layer.moved(layer.blocks.forward), (Moved{{CollectiveKind::all_gather, {2, 2 * keys}}}));
-    EXPECT_EQ(layer.moved(layer.blocks.backward),
-              (Moved{{CollectiveKind::all_gather, {2, 2 * keys}}, {CollectiveKind::reduce_scatter, {2, 2 * keys}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.forward), (Exchanged{{CollectiveKind::all_gather, {2, 2 * keys}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.backward), (Exchanged{{CollectiveKind::all_gather, {2, 2 * keys}},
+                                                             {CollectiveKind::reduce_scatter, {2, 2 * keys}}}));
 }
 
 /// Jacobs et al. 2023, section 3.2: queries, keys, values and results move once a pass.
@@ -122,8 +113,7 @@ TEST(Context, UlyssesExchangesHeads) {
     const Layer layer(plan);
     const std::uint64_t rows = plan.rank_tokens() * plan.model.head_dim * 2;
     const std::uint64_t all = rows * (2 * plan.model.heads + 2 * plan.model.kv_heads);
-    using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
-    EXPECT_EQ(layer.moved(layer.blocks.forward), (Moved{{CollectiveKind::all_to_all, {4, all}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.forward), (Exchanged{{CollectiveKind::all_to_all, {4, all}}}));
     EXPECT_EQ(layer.moved(layer.blocks.backward), layer.moved(layer.blocks.forward));
 }
 
@@ -134,8 +124,7 @@ TEST(Context, UlyssesCopiesHeadsOfKeysForRanksThatHaveNone) {
     validate(plan);
     const Layer layer(plan);
     const std::uint64_t rows = plan.rank_tokens() * plan.model.head_dim * 2;
-    using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
-    const Moved moved{{CollectiveKind::all_to_all, {4, rows * (2 * plan.model.heads + 2 * 4)}}};
+    const Exchanged moved{{CollectiveKind::all_to_all, {4, rows * (2 * plan.model.heads + 2 * 4)}}};
     EXPECT_EQ(layer.moved(layer.blocks.forward), moved);
     EXPECT_EQ(layer.moved(layer.blocks.backward), moved);
     for (const Op& op : layer.step.blocks[layer.blocks.forward].ops)
@@ -182,9 +171,8 @@ TEST(Context, ATemplatedRingPassesGradientsOnInFp32) {
         plan.strategy.templated_ring = true;
         const Layer layer(plan);
         const std::uint64_t keys = 2 * plan.rank_tokens() * plan.model.kv_heads * plan.model.head_dim * 2;
-        using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
         const auto with = [&](int wide) {
-            Moved moved;
+            Exchanged moved;
             if (exchange == all_gather) moved[CollectiveKind::all_gather] = {1, 4 * keys};
             auto& sent = moved[CollectiveKind::send_recv];
             sent = {wide, 2ULL * wide * keys};

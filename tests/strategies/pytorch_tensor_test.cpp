@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "strategies/build.hpp"
@@ -31,18 +29,7 @@ Plan apart() {
     return plan;
 }
 
-/// Calls and bytes of a rank's collectives, by kind.
-std::map<CollectiveKind, std::array<std::uint64_t, 2>> exchanged(const Plan& plan) {
-    std::map<CollectiveKind, std::array<std::uint64_t, 2>> result;
-    const StepProgram flat = unrolled(build(plan));
-    for (const Op& op : flat.programs[0].ops)
-        if (const auto* collective = std::get_if<Collective>(&op.what)) {
-            auto& [calls, bytes] = result[collective->kind];
-            ++calls;
-            bytes += collective->bytes;
-        }
-    return result;
-}
+Exchanged exchanged(const Plan& plan) { return exchanged(unrolled(build(plan)).programs[0]); }
 
 /// Of a block queries, keys and values, and a gate and its neighbour: three more of each.
 TEST(ProductInputs, AreGatheredAndTheirGradientsReducedForEachByItself) {
@@ -55,8 +42,8 @@ TEST(ProductInputs, AreGatheredAndTheirGradientsReducedForEachByItself) {
     const std::uint64_t more = 3ULL * once.model.layers * once.micro_batches();
     const std::uint64_t bytes = more * once.rank_tokens() * once.model.hidden * 2;
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
-        EXPECT_EQ(b[kind][0] - a[kind][0], more);
-        EXPECT_EQ(b[kind][1] - a[kind][1], bytes);
+        EXPECT_EQ(b[kind].first - a[kind].first, more);
+        EXPECT_EQ(b[kind].second - a[kind].second, bytes);
     }
     EXPECT_EQ(a[CollectiveKind::all_reduce], b[CollectiveKind::all_reduce]);
     EXPECT_GT(memory(build(each), 0).peak, memory(build(once), 0).peak) << "autograd keeps what each gathered";
@@ -70,7 +57,7 @@ TEST(ProductInputs, OfWholeSequencesHaveTheirGradientsSummed) {
     each.strategy.prepare_module_input = false;
     auto a = exchanged(once), b = exchanged(each);
     const std::uint64_t more = 3ULL * once.model.layers * once.micro_batches();
-    EXPECT_EQ(b[CollectiveKind::all_reduce][0] - a[CollectiveKind::all_reduce][0], more);
+    EXPECT_EQ(b[CollectiveKind::all_reduce].first - a[CollectiveKind::all_reduce].first, more);
     EXPECT_EQ(b.count(CollectiveKind::all_gather), a.count(CollectiveKind::all_gather));
     EXPECT_DOUBLE_EQ(kernel_flops(build(each)), kernel_flops(build(once)));
     EXPECT_EQ(memory(build(each), 0).peak, memory(build(once), 0).peak);
@@ -85,7 +72,7 @@ TEST(ProductInputs, AreGatheredOnceByTorchCompile) {
     each.strategy.prepare_module_input = false;
     auto a = exchanged(once), b = exchanged(each);
     EXPECT_EQ(a[CollectiveKind::all_gather], b[CollectiveKind::all_gather]);
-    EXPECT_EQ(b[CollectiveKind::reduce_scatter][0] - a[CollectiveKind::reduce_scatter][0],
+    EXPECT_EQ(b[CollectiveKind::reduce_scatter].first - a[CollectiveKind::reduce_scatter].first,
               3ULL * once.model.layers * once.micro_batches());
 }
 
@@ -119,9 +106,9 @@ TEST(WholeLogits, AreGatheredAndTheirLossIsEachRanksOwn) {
             auto a = exchanged(parts), b = exchanged(whole);
             const std::uint64_t steps = whole.micro_batches();
             const std::uint64_t bytes = whole.rank_tokens() * whole.padded_vocab() * 2;
-            EXPECT_EQ(b[CollectiveKind::all_gather][0] - a[CollectiveKind::all_gather][0], steps);
-            EXPECT_EQ(b[CollectiveKind::all_gather][1] - a[CollectiveKind::all_gather][1], steps * bytes);
-            EXPECT_EQ(a[CollectiveKind::all_reduce][0] - b[CollectiveKind::all_reduce][0], 3 * steps);
+            EXPECT_EQ(b[CollectiveKind::all_gather].first - a[CollectiveKind::all_gather].first, steps);
+            EXPECT_EQ(b[CollectiveKind::all_gather].second - a[CollectiveKind::all_gather].second, steps * bytes);
+            EXPECT_EQ(a[CollectiveKind::all_reduce].first - b[CollectiveKind::all_reduce].first, 3 * steps);
             EXPECT_DOUBLE_EQ(kernel_flops(build(parts)), kernel_flops(build(whole))) << "products are shared as ever";
             EXPECT_GT(memory(build(whole), 0).peak, memory(build(parts), 0).peak);
             EXPECT_EQ(verify(build(whole)), std::vector<std::string>{});

@@ -95,6 +95,17 @@ std::string refused_at(const Plan& plan) {
     return "accepted";
 }
 
+Exchanged exchanged(const Program& program, std::optional<AxisSet> axes) {
+    Exchanged sums;
+    for (const Op& op : program.ops)
+        if (const auto* c = std::get_if<Collective>(&op.what); c != nullptr && (!axes || c->group == *axes)) {
+            auto& [calls, bytes] = sums[c->kind];
+            ++calls;
+            bytes += c->bytes;
+        }
+    return sums;
+}
+
 double kernel_flops(const StepProgram& step) {
     const StepProgram flat = unrolled(step);
     double sum = 0;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
@@ -30,5 +33,11 @@ std::string refused_at(const Plan& plan);
 
 /// Of the kernels of a step, over all calls: one rank of each role.
 double kernel_flops(const StepProgram& step);
+
+/// Calls and bytes by kind.
+using Exchanged = std::map<kernels::CollectiveKind, std::pair<std::uint64_t, std::uint64_t>>;
+
+/// Of a program's collectives, all or those along these axes.
+Exchanged exchanged(const Program& program, std::optional<AxisSet> axes = std::nullopt);
 
 }  // namespace orrery::strategies
