@@ -14,16 +14,15 @@
 #include "calibrate/gpu_constants.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
-#include "calibrate/pcie_collectives.hpp"
+#include "calibrate/instinct.hpp"
+#include "calibrate/modelled_collectives.hpp"
 #include "calibrate/predictor.hpp"
+#include "calibrate/scaled_tables.hpp"
 #include "hardware/datasheets.hpp"
 
 namespace orrery::calibrate {
 
 namespace {
-
-/// A table that starts above this size holds no latency-bound kernel.
-constexpr double largest_latency_bound = 1e6;
 
 const GpuFacts& facts_of(std::string_view name) {
     for (const auto& facts : gpu_facts())
@@ -100,35 +99,6 @@ void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
     }
 }
 
-/// The table at another memory bandwidth: the shortest time of the table is latency and stays; what a kernel takes
-/// beyond it shrinks with the bandwidth.
-void scale_bandwidth(PointwiseTable& table, double ratio) {
-    double latency = INFINITY;
-    for (const auto& p : table.points) latency = std::min(latency, p.bytes / p.bytes_per_second);
-    if (table.points.front().bytes > largest_latency_bound) latency = 0;
-    for (auto& p : table.points) {
-        const double seconds = p.bytes / p.bytes_per_second;
-        p.bytes_per_second = p.bytes / (latency + (seconds - latency) / ratio);
-    }
-}
-
-/// The tables of `source` for another GPU, where it has none of its own.
-void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, const GpuFacts& source,
-                const GpuFacts& target) {
-    for (PointwiseTable table : tables) {
-        const bool measured = std::any_of(profile.pointwise.begin(), profile.pointwise.end(),
-                                          [&](const auto& own) { return own.kind == table.kind; });
-        if (measured) continue;
-        const double ratio = board_of(target).memory_bytes_per_second / board_of(source).memory_bytes_per_second;
-        if (ratio != 1.0) {
-            scale_bandwidth(table, ratio);
-            table.provenance.origin +=
-                fmt::format("; {} scaled by {:.3f}, the ratio of memory bandwidths (estimate)", source.device, ratio);
-        }
-        profile.pointwise.push_back(std::move(table));
-    }
-}
-
 /// Own measurements first, then the H100's (the nearer generation), then the A100's.
 void add_pointwise(Profile& profile, const GpuFacts& facts, const path& from) {
     const path folder = from / "memory_bound";
@@ -140,9 +110,11 @@ void add_pointwise(Profile& profile, const GpuFacts& facts, const path& from) {
         add_scaled(profile,
                    vidur_pointwise({folder / (prefix + "7b-hf.csv"), folder / (prefix + "70b-hf.csv")},
                                    std::string(source.device)),
-                   source, facts);
+                   source.device, board_of(facts).memory_bytes_per_second / board_of(source).memory_bytes_per_second);
     }
-    add_scaled(profile, llmcompass_pointwise(folder), facts_of("a100"), facts);
+    const GpuFacts& ampere = facts_of("a100");
+    add_scaled(profile, llmcompass_pointwise(folder), ampere.device,
+               board_of(facts).memory_bytes_per_second / board_of(ampere).memory_bytes_per_second);
 }
 
 /// Sizes below a table's first, shaped like `shape` (another sweep of the same kind and ranks) and meeting the table
@@ -159,14 +131,6 @@ void extend_below(CollectiveTable& table, const CollectiveTable& shape) {
     table.points.insert(table.points.begin(), points.begin(), points.end());
     table.provenance.origin +=
         fmt::format("; below {:.0f} B shaped like {} (estimate)", first.bytes, shape.provenance.origin);
-}
-
-/// The table on other links: its shortest time is latency and stays, what a message takes beyond it is the links'.
-void scale_links(CollectiveTable& table, double ratio) {
-    if (ratio == 1) return;
-    const double latency = table.points.front().seconds;
-    for (CollectivePoint& p : table.points) p.seconds = latency + (p.seconds - latency) / ratio;
-    table.provenance.origin += fmt::format("; scaled by {:.3f}, the ratio of NVLinks' rates (estimate)", ratio);
 }
 
 /// NVLinks between so many GPUs of a DGX-1V's cube mesh, of which vTrain's tables are: the fewest that any of them has
@@ -195,7 +159,7 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
         const std::string device(facts.over_v100_links == 1 ? facts.device : facts_of("v100").device);
         for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", device)) {
             extend_below(table, nearest(sweeps, table.kind, table.ranks));
-            scale_links(table, facts.over_v100_links);
+            scale_links(table, facts.over_v100_links, "the ratio of NVLinks' rates");
             table.nvlink_bytes_per_second =
                 cube_mesh_nvlinks.at(table.ranks) * hardware::nvlink2_bytes_per_second * facts.over_v100_links;
             profile.collectives.push_back(std::move(table));
@@ -208,28 +172,19 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
     for (CollectiveTable& table : profile.collectives) table.nvlink_bytes_per_second = facts.nvswitch_bytes_per_second;
 }
 
-/// As a reader of the written profile will see them: four digits.
-void round_times(Profile& profile) {
-    const auto round = [](double value) { return std::stod(fmt::format("{:.4g}", value)); };
-    for (auto& t : profile.gemm)
-        for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
-    for (auto& t : profile.attention)
-        for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
-    for (auto& t : profile.convolution)
-        for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
-}
-
 }  // namespace
 
 std::vector<std::string_view> importable() {
     std::vector<std::string_view> names;
     for (const auto& facts : gpu_facts()) names.push_back(facts.name);
+    names.insert(names.end(), instincts().begin(), instincts().end());
     names.insert(names.end(), chips().begin(), chips().end());
     return names;
 }
 
 Profile import_tables(std::string_view name, const path& measurements) {
     if (std::ranges::find(chips(), name) != chips().end()) return as_read(chip_profile(name));
+    if (std::ranges::find(instincts(), name) != instincts().end()) return instinct_profile(name, measurements);
     const GpuFacts& facts = facts_of(name);
     Profile profile;
     profile.name = facts.name;

@@ -19,6 +19,12 @@ inline constexpr double nvlink4_bytes_per_second = 25e9;  ///< H100 whitepaper: 
 inline constexpr double nvlink5_bytes_per_second = 50e9;  ///< Blackwell brief: 18 links, 1.8 TB/s
 inline constexpr double nvlink_c2c_bytes_per_second = 450e9;  ///< GB200 datasheet: Grace to GPU, 900 GB/s bidirectional
 
+// xGMI, a link of 16 lanes between two of AMD's GPUs in one direction: CDNA 2 white paper (MI250X, 25 GT/s); data
+// sheets of the MI300X (7 links of 128 GB/s in both directions) and the MI355X (7 of 153.6). Between an MI250X's die
+// and its processor: Frontier User Guide, 36 + 36 GB/s.
+inline constexpr double xgmi2_bytes_per_second = 50e9, xgmi3_bytes_per_second = 64e9, xgmi4_bytes_per_second = 76.8e9,
+                        xgmi_host_bytes_per_second = 36e9;
+
 // Inter-chip interconnect of a TPU, one link in one direction: Jouppi et al., "TPU v4", ISCA 2023, table 4.
 inline constexpr double tpu_v3_link_bytes_per_second = 70e9;
 inline constexpr double tpu_v4_link_bytes_per_second = 50e9;
@@ -100,6 +106,10 @@ inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receiv
 /// those of RoCE.
 inline constexpr Adapter efa_adapter{"EFA", 20e-6, roce_adapter.payload_share};
 
+/// HPE Slingshot 11. Payload: 92.7 of 100 GB/s, bus bandwidth of all_reduces and all_gathers of 4 GB among 4 nodes of
+/// eight MI250X dies (RCCL, issue 1490). No latency is published for the adapter by itself; taken to be that of RoCE.
+inline constexpr Adapter slingshot_adapter{"Slingshot", roce_adapter.send_receive_seconds, 92.7 / 100};
+
 /// A chip with its own links has no adapter to pay for. Its payload: an all-gather of 33.6 MB along four TPU v5e in a
 /// row, without a way round the end, takes 680 us, and 8 us where it is small, so that the farthest three quarters of
 /// it cross the last link at 37.5 of 50 GB/s (How to Scale Your Model, part 3, case 2: profiles of both).
@@ -120,6 +130,8 @@ inline constexpr Switch switch_ndr{"QM9700 NDR", 64, 130e-9};
 inline constexpr Switch switch_xdr{"Q3400 XDR", 144, 130e-9};
 /// Omni-Path Edge Switch 100 brief: 48 ports, 100 to 110 ns.
 inline constexpr Switch switch_opa{"Omni-Path 100", 48, 110e-9};
+/// Slingshot's Rosetta: 64 ports of 200 Gb/s, 350 ns (De Sensi et al., SC 2020, section II-A).
+inline constexpr Switch switch_rosetta{"Rosetta", 64, 350e-9};
 /// SN5600 brief: 64 ports of 800 Gb/s, used as 128 of 400 Gb/s. No latency is published; Ethernet switches of this
 /// size forward in 0.6 to 1 us: the lower end, for cut-through.
 inline constexpr Switch switch_spectrum4{"SN5600 400GbE", 128, 0.6e-6};

@@ -8,8 +8,8 @@ namespace orrery::hardware {
 
 namespace {
 
-constexpr EnumNames<HostProcessor> processor_names{"none",       "Xeon E5-2698 v4", "EPYC 7742",
-                                                   "Xeon 8480C", "Xeon 8570",       "Grace"};
+constexpr EnumNames<HostProcessor> processor_names{"none",  "Xeon E5-2698 v4", "EPYC 7742", "Xeon 8480C", "Xeon 8570",
+                                                   "Grace", "EPYC 7A53",       "EPYC 9654", "EPYC 9575F"};
 
 constexpr double us = 1e-6;  ///< SI
 
@@ -40,9 +40,15 @@ constexpr PerKernel slower(PerKernel than, double times) { return {than.plain * 
 /// By Intel's and AMD's published gains per generation and boost clocks (README.md).
 constexpr PerKernel xeon_e5 = slower(epyc_7742, 2.0 / 1.9), xeon_8570 = slower(xeon_8480c, 1.2 / 1.25);
 
+/// Zen 3 over Zen 2, Zen 4 over Zen 3, Zen 5 over Zen 4; 3.5, 3.7 and 5.0 GHz over 3.4.
+constexpr double zen_3 = 1.19 * 3.5 / 3.4, zen_4 = 1.19 * 1.14 * 3.7 / 3.4, zen_5 = 1.19 * 1.14 * 1.17 * 5.0 / 3.4;
+constexpr PerKernel epyc_7a53 = slower(epyc_7742, 1 / zen_3), epyc_9654 = slower(epyc_7742, 1 / zen_4),
+                    epyc_9575f = slower(epyc_7742, 1 / zen_5);
+
 /// Of the driver: estimates, by processor as above.
 constexpr double grace_over_xeon = grace.plain / xeon_8480c.plain;
-constexpr EnumTable<HostProcessor, double> launches{0, 9 * us, 9 * us, 6 * us, 5.5 * us, 6 * us* grace_over_xeon};
+constexpr EnumTable<HostProcessor, double> launches{
+    0, 9 * us, 9 * us, 6 * us, 5.5 * us, 6 * us* grace_over_xeon, 9 * us / zen_3, 9 * us / zen_4, 9 * us / zen_5};
 
 constexpr std::string_view of_plain =
     "measured: steps of Megatron-LM's continuous integration with layers written out on DGX A100, DGX H100 and GB200, "
@@ -71,7 +77,7 @@ constexpr HostTime own_runtime{0, 1, "each operation is one call from C++; besid
 using Row = EnumTable<HostProcessor, HostTime>;
 
 /// The same on every processor, whose launches differ.
-constexpr Row everywhere(HostTime time) { return {no_host, time, time, time, time, time}; }
+constexpr Row everywhere(HostTime time) { return {no_host, time, time, time, time, time, time, time, time}; }
 
 /// A part of a kernel with so many launches of its own, which machines differ in and which are counted apart.
 constexpr Row on_each(double PerKernel::*of, double part, double own_launches, std::string_view origin) {
@@ -83,7 +89,10 @@ constexpr Row on_each(double PerKernel::*of, double part, double own_launches, s
             at(epyc_7742, HostProcessor::epyc_7742),
             at(xeon_8480c, HostProcessor::xeon_8480c),
             at(xeon_8570, HostProcessor::xeon_8570),
-            at(grace, HostProcessor::grace)};
+            at(grace, HostProcessor::grace),
+            at(epyc_7a53, HostProcessor::epyc_7a53),
+            at(epyc_9654, HostProcessor::epyc_9654),
+            at(epyc_9575f, HostProcessor::epyc_9575f)};
 }
 
 constexpr EnumTable<Software, Row> table{

@@ -10,7 +10,17 @@ namespace orrery::hardware {
 
 /// The processor beside a device that hands it its kernels one by one. none: the device needs no such host, because a
 /// processor's core calls its own kernels (their times contain the call) and a TPU runs a compiled program.
-enum class HostProcessor : std::uint8_t { none, xeon_e5_2698_v4, epyc_7742, xeon_8480c, xeon_8570, grace };
+enum class HostProcessor : std::uint8_t {
+    none,
+    xeon_e5_2698_v4,
+    epyc_7742,
+    xeon_8480c,
+    xeon_8570,
+    grace,
+    epyc_7a53,
+    epyc_9654,
+    epyc_9575f
+};
 std::string_view name(HostProcessor processor);
 
 /// What stands between a training script and the driver; scenarios name it ("training": {"software": ...}).

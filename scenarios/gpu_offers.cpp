@@ -59,7 +59,11 @@ void check_recipe(const strategies::Training& training, const topology::Gpu& gpu
     if (training.precision.compute != Dtype::fp8 || training.fp8_recipe != strategies::Fp8Recipe::mxfp8) return;
     if (hardware::is_blackwell(gpu.compute_capability)) return;
     const char* const unused = "has tensor cores for mxfp8 that Transformer Engine does not use";
-    throw lacking(gpu, section, "fp8_recipe", gpu.fp4_flops > 0 ? unused : "has no tensor cores for mxfp8",
+    const char* const unread = "has units for mxfp8, of which no times are known";
+    throw lacking(gpu, section, "fp8_recipe",
+                  gpu.fp4_flops > 0                           ? unused
+                  : gpu.socket == hardware::Socket::oam_mi350 ? unread
+                                                              : "has no tensor cores for mxfp8",
                   "legal values: delayed, tensorwise, blockwise");
 }
 
@@ -77,6 +81,11 @@ void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, 
     refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
     refuse(section.has("attention_kernel") && training.attention_kernel != hardware::AttentionKernel::newest,
            "attention_kernel", "has none of the generations of FlashAttention for CUDA");
+    const bool cudnn = training.attention_kernel == hardware::AttentionKernel::cudnn ||
+                       training.attention_kernel == hardware::AttentionKernel::cudnn_9_17;
+    if (section.has("attention_kernel") && cudnn && hardware::vendor(gpu.socket) == hardware::Vendor::amd)
+        throw lacking(gpu, section, "attention_kernel", "has no cuDNN",
+                      "legal values: aiter, composable-kernel, aotriton");
 }
 
 }  // namespace

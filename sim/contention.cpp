@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/nccl.hpp"
+#include "hardware/rccl.hpp"
 
 namespace orrery::sim {
 
@@ -11,11 +12,17 @@ namespace {
 /// Of each second, beside what makes a kernel take so many times as long: it gets on by the rest.
 double lost(double slowdown) { return 1 - 1 / slowdown; }
 
+/// Of a communicator inside a node, each on a multiprocessor of its own.
+double channels_of(const topology::Gpu& gpu) {
+    return hardware::vendor(gpu.socket) == hardware::Vendor::amd ? hardware::rccl_channels
+                                                                 : hardware::nccl_channels(gpu.compute_capability);
+}
+
 Contention contention_of(const Network& network, const Network::Spread& spread, const topology::Gpu& gpu,
                          const calibrate::Predictor& predictor) {
     if (gpu.multiprocessors == 0) return contention_on_core(predictor);
     const double slowdown = predictor.constant("overlap_slowdown");
-    const double all = gpu.multiprocessors, inside = hardware::nccl_channels(gpu.compute_capability);
+    const double all = gpu.multiprocessors, inside = channels_of(gpu);
     const double by_traffic = std::max(1.0, slowdown * (all - inside) / all);
     if (spread.nodes < 2) return {lost(slowdown), lost(by_traffic)};
     const topology::Cluster& cluster = network.cluster();

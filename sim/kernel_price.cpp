@@ -10,6 +10,7 @@
 #include "base/normal.hpp"
 #include "base/units.hpp"
 #include "hardware/attention_kernels.hpp"
+#include "hardware/instinct_attention.hpp"
 #include "hardware/power.hpp"
 #include "sim/accumulation.hpp"
 #include "sim/costs.hpp"
@@ -22,12 +23,14 @@ namespace orrery::sim {
 namespace {
 
 /// Of a kernel over that of the table.
-double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel which, int compute_capability) {
+double relative_rate(const kernels::Kernel& kernel, hardware::AttentionKernel which, const hardware::Gpu& gpu) {
     const auto* fused = std::get_if<kernels::Attention>(&kernel);
     if (fused == nullptr) return 1;
-    const hardware::AttentionRates rates = hardware::attention_rates(
-        which, compute_capability,
-        {.head_dim = fused->head_dim, .window = fused->window, .seq = double(fused->seq), .dropout = fused->dropout});
+    const hardware::AttentionShape shape{
+        .head_dim = fused->head_dim, .window = fused->window, .seq = double(fused->seq), .dropout = fused->dropout};
+    const hardware::AttentionRates rates = hardware::vendor(gpu.socket) == hardware::Vendor::amd
+                                               ? hardware::instinct_attention_rates(which, gpu.socket)
+                                               : hardware::attention_rates(which, gpu.compute_capability, shape);
     return fused->backward ? rates.backward : rates.forward;
 }
 
@@ -129,7 +132,7 @@ KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const 
     if (price.estimate.seconds > 0) price.clock = limit_.seconds(price.estimate, clock) / price.estimate.seconds;
     price.memory = memory_of(kernel, price);
     if (!is_memory_bound(kernel)) price.slowest = slowest_;
-    price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, gpu_.compute_capability);
+    price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, gpu_);
     price.narrow = narrow_seconds_share(kernel, plan_, gpu_.compute_capability);
     price.tiles = tiled_share(kernel, plan_, gpu_);
     price.sums = accumulation_seconds(kernel, price.alone(), plan_, gpu_.compute_capability, predictor_);

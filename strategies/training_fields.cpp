@@ -47,8 +47,11 @@ constexpr std::array attention_kernels{word("newest", hardware::AttentionKernel:
                                        word("flash-1-triton", hardware::AttentionKernel::flash_triton),
                                        word("flash-2", hardware::AttentionKernel::flash_2),
                                        word("cudnn", hardware::AttentionKernel::cudnn),
-                                       word("cudnn-9.17", hardware::AttentionKernel::cudnn_9_17)};
-static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>);
+                                       word("cudnn-9.17", hardware::AttentionKernel::cudnn_9_17),
+                                       word("aiter", hardware::AttentionKernel::newest),
+                                       word("composable-kernel", hardware::AttentionKernel::flash_2),
+                                       word("aotriton", hardware::AttentionKernel::flash_triton)};
+static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel> + 3);  // and AMD's names
 constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
                              word("primitives", KernelFusion::primitives)};
 static_assert(fusions.size() == enumerators<KernelFusion>);
@@ -128,7 +131,8 @@ constexpr std::array of_training{
         .when_absent = "true; false where software is pytorch or deepspeed"}),
     field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
         .help = "Whose fused attention runs; newest: that of the profile's table; cudnn-9.17: cuDNN's since December "
-                "2025.",
+                "2025. On AMD's GPUs aiter is newest, composable-kernel flash-2, aotriton (PyTorch's own) "
+                "flash-1-triton.",
         .when_absent = "newest; flash-2 where software is pytorch or deepspeed"}),
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "

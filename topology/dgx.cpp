@@ -77,6 +77,20 @@ constexpr NodeSpec nodes[] = {
     // A host without GPUs, of which each core is a device: AMD EPYC 7763 product page, 64 cores, DDR4-3200.
     {"cpu-host", "CPU-core", Socket::core, Wiring::pcie_only, 64, 0, 0, 1, 0, ddr4_bytes_per_second,
      ddr4_bytes_per_second, 1, gigabits(1)},
+    // Four MI250X of two dies each, a NIC of 200 Gb/s a module, the processor on links of 36 GB/s a die (Frontier User
+    // Guide, OLCF); 512 GB (an EPYC 7A53, 8 channels of DDR4-3200). NICs, which sit on the modules, are drawn on the
+    // processor.
+    {"mi250x-8", "MI250X", Socket::oam_mi250, Wiring::die_pairs, 8, 6, xgmi2_bytes_per_second, 1, 0,
+     xgmi_host_bytes_per_second, pcie4, 4, hdr, ddr(512, 8, 3200)},
+    // Eight modules, every pair joined by an xGMI link, on PCIe Gen5 (AMD Instinct MI300X platform data sheet), a NIC
+    // of
+    // 400 Gb/s each (ND MI300X v5 and BM.GPU.MI300X.8 have as many). Host memory of no server in particular: two EPYC
+    // 9004 with 12 channels of DDR5-4800 each.
+    {"mi300x-8", "MI300X", Socket::oam_mi300, Wiring::all_to_all, 8, 7, xgmi3_bytes_per_second, 2, 4, pcie5, pcie5, 8,
+     ndr, ddr(2304, 24, 4800)},
+    // The same with links of the next generation; two EPYC 9575F, 12 channels of DDR5-6000 each.
+    {"mi355x-8", "MI355X", Socket::oam_mi350, Wiring::all_to_all, 8, 7, xgmi4_bytes_per_second, 2, 4, pcie5, pcie5, 8,
+     ndr, ddr(3072, 24, 6000)},
     // A PCIe server without NVLink: 8 dual-slot boards on 4 switches, 2 sockets (OVX L40S reference: 2 GPUs a NIC).
     {"pcie-8", "L40S", Socket::pcie, Wiring::pcie_only, 8, 0, 0, 2, 4, pcie4, pcie4, 4, hdr},
     // Its successor on Gen5, 400 Gb/s for two GPUs (NVIDIA Enterprise Reference Architecture 2-8-5-200: 2 processors, 8
@@ -84,8 +98,10 @@ constexpr NodeSpec nodes[] = {
     {"pcie5-8", "RTX-PRO-6000", Socket::pcie, Wiring::pcie_only, 8, 0, 0, 2, 4, pcie5, pcie5, 4, ndr},
 };
 
-Link nvlink(double bytes_per_second, std::uint32_t cables, double seconds) {
-    return {LinkKind::nvlink, bytes_per_second * cables, seconds, cables, 0};
+/// So many links of a GPU as one.
+Link between_gpus(const NodeSpec& spec, std::uint32_t cables, double seconds) {
+    const LinkKind kind = vendor(spec.socket) == Vendor::amd ? LinkKind::xgmi : LinkKind::nvlink;
+    return {kind, spec.nvlink_bytes_per_second * cables, seconds, cables, 0};
 }
 
 /// NVLinks between each pair of the hybrid cube mesh of a DGX-1V, as `nvidia-smi topo -m` prints it; P100 has one each.
@@ -98,16 +114,29 @@ constexpr std::array<std::array<std::uint8_t, 8>, 8> cube_mesh_links = {{{0, 1, 
                                                                          {0, 0, 1, 0, 1, 2, 0, 2},
                                                                          {0, 0, 0, 1, 2, 1, 2, 0}}};
 
-/// Direct NVLinks between the GPUs of a node.
+/// xGMI links between each pair of the eight dies of four MI250X (RCCL, src/graph/rome_models.cc, rome_model_52, which
+/// counts a pair's as one; four between the dies of a module: AMD CDNA 2 white paper).
+constexpr std::array<std::array<std::uint8_t, 8>, 8> die_pairs = {{{0, 4, 1, 0, 0, 0, 1, 0},
+                                                                   {4, 0, 0, 1, 0, 1, 0, 0},
+                                                                   {1, 0, 0, 4, 1, 0, 0, 0},
+                                                                   {0, 1, 4, 0, 0, 0, 0, 1},
+                                                                   {0, 0, 1, 0, 0, 4, 1, 0},
+                                                                   {0, 1, 0, 0, 4, 0, 0, 1},
+                                                                   {1, 0, 0, 0, 1, 0, 0, 4},
+                                                                   {0, 0, 0, 1, 0, 1, 4, 0}}};
+
+std::uint32_t direct_links(const NodeSpec& spec, std::uint32_t a, std::uint32_t b) {
+    if (spec.wiring == Wiring::die_pairs) return die_pairs[a][b];
+    if (spec.wiring != Wiring::cube_mesh) return spec.nvlinks / (spec.gpus - 1);
+    return spec.socket == Socket::nvlink1 ? std::min<std::uint32_t>(cube_mesh_links[a][b], 1) : cube_mesh_links[a][b];
+}
+
+/// Direct links between the GPUs of a node.
 void wire_mesh(const NodeSpec& spec, NodePlan& node) {
     for (std::uint32_t a = 0; a < node.gpus(); ++a) {
         for (std::uint32_t b = a + 1; b < node.gpus(); ++b) {
-            std::uint32_t cables = spec.nvlinks / (spec.gpus - 1);
-            if (spec.wiring == Wiring::cube_mesh) {
-                cables = spec.socket == Socket::nvlink1 ? std::min<std::uint32_t>(cube_mesh_links[a][b], 1)
-                                                        : cube_mesh_links[a][b];
-            }
-            if (cables > 0) node.connect(a, b, nvlink(spec.nvlink_bytes_per_second, cables, nvlink_step_seconds));
+            const std::uint32_t cables = direct_links(spec, a, b);
+            if (cables > 0) node.connect(a, b, between_gpus(spec, cables, nvlink_step_seconds));
         }
     }
 }
@@ -119,12 +148,10 @@ void wire_nvswitch(const NodeSpec& spec, NodePlan& node) {
     for (std::uint32_t first = 0; first < node.gpus(); first += on_board)
         plane.push_back(node.add(VertexKind::nvswitch));
     for (std::uint32_t gpu = 0; gpu < node.gpus(); ++gpu) {
-        node.connect(gpu, plane[gpu / on_board],
-                     nvlink(spec.nvlink_bytes_per_second, spec.nvlinks, nvlink_step_seconds / 2));
+        node.connect(gpu, plane[gpu / on_board], between_gpus(spec, spec.nvlinks, nvlink_step_seconds / 2));
     }
     if (plane.size() == 2) {
-        node.connect(plane[0], plane[1],
-                     nvlink(spec.nvlink_bytes_per_second, spec.nvlinks * on_board, nvlink_step_seconds / 2));
+        node.connect(plane[0], plane[1], between_gpus(spec, spec.nvlinks * on_board, nvlink_step_seconds / 2));
     }
 }
 
@@ -168,7 +195,8 @@ NodePlan build_node(const NodeSpec& spec, std::uint32_t gpus, std::uint32_t nics
     NodePlan node(gpus, nics);
     switch (spec.wiring) {
         case Wiring::cube_mesh:
-        case Wiring::all_to_all: wire_mesh(spec, node); break;
+        case Wiring::all_to_all:
+        case Wiring::die_pairs: wire_mesh(spec, node); break;
         case Wiring::nvswitch:
         case Wiring::two_boards: wire_nvswitch(spec, node); break;
         case Wiring::pcie_only: break;

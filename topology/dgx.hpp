@@ -7,6 +7,9 @@
 //      |    |    |   square 4..7,       (6 chips)   (6 chips)
 //     GPU2 ==== ...  linked i - i+4
 //
+//   four MI250X, two dies a module: 0 = 1, 2 = 3, 4 = 5, 6 = 7 by four links each, and one link between each of
+//   0 - 2, 0 - 6, 1 - 3, 1 - 5, 2 - 4, 3 - 7, 4 - 6, 5 - 7
+//
 //   every node:  GPU --+                  +-- GPU
 //                GPU --+-- PCIe -- CPU == CPU -- PCIe --+-- GPU
 //                NIC --+                  +-- NIC
@@ -25,7 +28,7 @@ namespace orrery::topology {
 
 using hardware::Socket;
 
-enum class Wiring : std::uint8_t { cube_mesh, all_to_all, nvswitch, two_boards, pcie_only };
+enum class Wiring : std::uint8_t { cube_mesh, all_to_all, die_pairs, nvswitch, two_boards, pcie_only };
 
 /// One kind of node: a row of the table in dgx.cpp.
 struct NodeSpec {
@@ -33,7 +36,7 @@ struct NodeSpec {
     Socket socket;
     Wiring wiring;
     std::uint32_t gpus;
-    std::uint32_t nvlinks;  ///< a GPU
+    std::uint32_t nvlinks;  ///< or xGMI links, a GPU
     double nvlink_bytes_per_second;
     std::uint32_t cpus, pcie_switches;  ///< pcie_switches 0: GPUs and NICs sit on the CPUs
     double gpu_host_bytes_per_second, nic_host_bytes_per_second;

@@ -19,7 +19,7 @@ std::string_view name(VertexKind kind) {
 }
 
 std::string_view name(LinkKind kind) {
-    constexpr EnumNames<LinkKind> names{"nvlink", "pcie", "nic", "fabric"};
+    constexpr EnumNames<LinkKind> names{"nvlink", "xgmi", "pcie", "nic", "fabric"};
     return names[kind];
 }
 

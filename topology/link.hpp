@@ -14,11 +14,14 @@ std::string_view name(VertexKind kind);
 
 enum class LinkKind : std::uint8_t {
     nvlink,  ///< GPU to GPU or GPU to NVSwitch
+    xgmi,    ///< GPU to GPU of AMD's
     pcie,    ///< GPU or NIC to PCIe switch or CPU
     nic,     ///< NIC to leaf switch (or to the only switch, or to a router)
     fabric,  ///< switch to switch, or chip to chip
 };
 std::string_view name(LinkKind kind);
+/// Made to join GPUs, and quicker than their way through the host.
+constexpr bool joins_gpus(LinkKind kind) { return kind == LinkKind::nvlink || kind == LinkKind::xgmi; }
 
 struct Link {
     LinkKind kind = LinkKind::nvlink;

@@ -29,12 +29,15 @@ struct Add {
     }
 };
 
-/// Links of one kind, or of every kind.
-NodeGraph graph_of(const NodePlan& node, const LinkKind* only) {
+bool is_pcie(LinkKind kind) { return kind == LinkKind::pcie; }
+bool is_any(LinkKind) { return true; }
+
+/// Links of the kinds that are taken.
+NodeGraph graph_of(const NodePlan& node, bool (*taken)(LinkKind)) {
     NodeGraph graph(node.vertices().size());
     for (std::uint32_t i = 0; i < node.links().size(); ++i) {
         const auto& [from, to, link] = node.links()[i];
-        if (only && link.kind != *only) continue;
+        if (!taken(link.kind)) continue;
         boost::add_edge(from, to, Edge{{1, 1 / link.bytes_per_second}, i}, graph);
     }
     return graph;
@@ -91,16 +94,15 @@ void NodePlan::connect(std::uint32_t a, std::uint32_t b, const Link& link) {
 }
 
 void NodePlan::finish() {
-    const LinkKind nvlink = LinkKind::nvlink, pcie = LinkKind::pcie;
-    const NodeGraph over_nvlink = graph_of(*this, &nvlink), over_pcie = graph_of(*this, &pcie);
-    const NodeGraph whole = graph_of(*this, nullptr);
+    const NodeGraph over_direct = graph_of(*this, joins_gpus), over_pcie = graph_of(*this, is_pcie);
+    const NodeGraph whole = graph_of(*this, is_any);
     between_.assign(std::size_t{gpus_} * gpus_, {});
     out_.assign(gpus_, {});
     in_.assign(gpus_, {});
     to_host_.assign(gpus_, {});
-    // NVLink where it reaches, else any way; to the NIC over PCIe where it reaches, else through another GPU.
+    // NVLink or xGMI where it reaches, else any way; to the NIC over PCIe where it reaches, else through another GPU.
     for (std::uint32_t from = 0; from < gpus_; ++from) {
-        const auto direct = paths_from(over_nvlink, from), any = paths_from(whole, from);
+        const auto direct = paths_from(over_direct, from), any = paths_from(whole, from);
         const auto host = paths_from(over_pcie, from);
         for (std::uint32_t to = 0; to < gpus_; ++to) {
             between_[from * gpus_ + to] = direct[to].empty() ? any[to] : direct[to];
@@ -141,17 +143,16 @@ double NodePlan::ring_bytes_per_second(std::uint32_t ranks) const {
     if (ranks < 2) return 0;
     std::vector<double> rate(ranks);
     for (const auto& [from, to, link] : links_)
-        if (link.kind == LinkKind::nvlink && from < ranks && (to >= gpus_ || to < ranks))
-            rate[from] += link.bytes_per_second;
+        if (joins_gpus(link.kind) && from < ranks && (to >= gpus_ || to < ranks)) rate[from] += link.bytes_per_second;
     return *std::ranges::min_element(rate);
 }
 
 double NodePlan::gpu_bytes_per_second() const {
-    double nvlink = 0, pcie = 0;
+    double direct = 0, pcie = 0;
     for (const auto& [from, to, link] : links_) {
-        if (from == 0) (link.kind == LinkKind::nvlink ? nvlink : pcie) += link.bytes_per_second;
+        if (from == 0) (joins_gpus(link.kind) ? direct : pcie) += link.bytes_per_second;
     }
-    return nvlink > 0 ? nvlink : pcie;
+    return direct > 0 ? direct : pcie;
 }
 
 }  // namespace orrery::topology

@@ -44,9 +44,9 @@ public:
     }
     [[nodiscard]] const std::vector<VertexKind>& vertices() const { return vertices_; }
     [[nodiscard]] const std::vector<NodeLink>& links() const { return links_; }
-    /// All NVLinks (without NVLink: the PCIe link) of one GPU, one direction.
+    /// All links that join GPUs (without any: the PCIe link) of one GPU, one direction.
     [[nodiscard]] double gpu_bytes_per_second() const;
-    /// Of the node's first GPUs, as many as there are ranks: the NVLinks of each to the others or to NVSwitches, one
+    /// Of the node's first GPUs, as many as there are ranks: the links of each to the others or to NVSwitches, one
     /// direction; the least of them, which bounds what rings among them carry. 0: none, or fewer than two ranks.
     [[nodiscard]] double ring_bytes_per_second(std::uint32_t ranks) const;
 

@@ -56,6 +56,18 @@ std::span<const Design> rail_optimized_designs() {
               "hgx-h100-4", "H200", switch_ndr, infiniband_adapter),
         rails({"gh200-4", "4 GH200 joined pairwise, 4 rails of 200 Gb/s InfiniBand", "JUPITER Booster", 16, 16384},
               "gh200-4", "", switch_ndr, infiniband_adapter),
+        // Its dragonfly is taken for a tree with full bisection; `fabric` states one.
+        rails({"frontier", "8 dies of 4 MI250X, 4 rails of 200 Gb/s Slingshot", "Frontier User Guide (OLCF)", 16, 9408},
+              "mi250x-8", "", switch_rosetta, slingshot_adapter),
+        rails(
+            {"mi300x", "8 MI300X joined pairwise, 8 rails of 400 Gb/s RoCE", "AMD Instinct MI300X platform", 32, 16384},
+            "mi300x-8", "", switch_spectrum4, roce_adapter),
+        rails(
+            {"mi325x", "8 MI325X joined pairwise, 8 rails of 400 Gb/s RoCE", "AMD Instinct MI325X platform", 32, 16384},
+            "mi300x-8", "MI325X", switch_spectrum4, roce_adapter),
+        rails(
+            {"mi355x", "8 MI355X joined pairwise, 8 rails of 400 Gb/s RoCE", "AMD Instinct MI355X platform", 32, 16384},
+            "mi355x-8", "", switch_spectrum4, roce_adapter),
         rails({"v100-4", "4 V100 joined pairwise, 4 rails of 100 Gb/s Omni-Path", "Jean Zay (IDRIS)", 16, 6912},
               "v100-4", "", switch_opa, omni_path_adapter),
     };

@@ -79,7 +79,7 @@ Machine machine_of_node(const topology::Cluster& cluster, std::uint32_t node) {
     machine.nics = std::max(1U, cluster.nics_per_node());
     const bool nvswitch = std::ranges::find(vertices, topology::VertexKind::nvswitch) != vertices.end();
     machine.nvlink = plan.gpus() == 1 || std::ranges::any_of(plan.links(), [](const topology::NodeLink& l) {
-                         return l.link.kind == topology::LinkKind::nvlink;
+                         return topology::joins_gpus(l.link.kind);
                      });
     machine.nvls = nvswitch && machine.generation >= Generation::hopper;
     if (machine.generation == Generation::ampere && machine.nvlink) machine.post_seconds = 2 * us;  // DGX A100: AMD

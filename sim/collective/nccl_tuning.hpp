@@ -22,7 +22,7 @@ Protocol find_protocol(std::string_view name);
 struct Machine {
     enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
     Generation generation = Generation::ampere;
-    bool nvlink = true;                ///< else PCIe
+    bool nvlink = true;                ///< or xGMI; else PCIe
     std::uint32_t nics = 1;            ///< of a node: NCCL opens a channel for each
     bool nvls = false;                 ///< NVSwitch that reduces and multicasts: Hopper and later
     double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)

@@ -183,12 +183,14 @@ TEST(Import, ADriversNameIsItsBoards) {
     EXPECT_EQ(gpu_in("NVIDIA H200"), "h200");
     EXPECT_EQ(gpu_in("NVIDIA GB200"), "gb200");
     EXPECT_EQ(gpu_in("TPU v5p"), "tpu-v5p");
+    EXPECT_EQ(gpu_in("AMD Instinct MI300X OAM"), "mi300x");
+    EXPECT_EQ(gpu_in("AMD Instinct MI250X/MI250"), "mi250x");
     EXPECT_EQ(gpu_in("NVIDIA GeForce RTX 4090"), "");
     EXPECT_EQ(gpu_in("NVIDIA RTX A6000"), "");
 }
 
 TEST(Import, KnowsItsNames) {
-    EXPECT_EQ(importable().size(), 17u);
+    EXPECT_EQ(importable().size(), 21u);
     try {
         (void)import_tables("h1000", testing::TempDir());
         FAIL() << "there is no such GPU";

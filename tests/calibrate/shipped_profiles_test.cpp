@@ -5,6 +5,7 @@
 
 #include "calibrate/chips.hpp"
 #include "calibrate/import.hpp"
+#include "calibrate/instinct.hpp"
 #include "calibrate/predict_gemm.hpp"
 #include "calibrate/predictor.hpp"
 
@@ -67,7 +68,12 @@ TEST_P(Shipped, KeepsItsLimits) {
     // P100's few shapes are of a library of 2017, whose narrow products depend on how operands lie; of L40S the clock
     // falls under its power limit, by how long a product took before (8,192 cubed has 207 TFLOP/s, others 257).
     // NCCL on PCIe changes its protocol between more of the sizes.
-    const double room = GetParam() == "p100" ? 1.5 : GetParam() == "l40s" || GetParam() == "rtx-pro-6000" ? 1.35 : 1;
+    // AMD's are few shapes, or each the best of many kernels, from several sources.
+    const bool instinct = std::ranges::find(instincts(), GetParam()) != instincts().end();
+    const double room = instinct                                               ? 4.5
+                        : GetParam() == "p100"                                 ? 1.5
+                        : GetParam() == "l40s" || GetParam() == "rtx-pro-6000" ? 1.35
+                                                                               : 1;
     for (const auto& [suite, mean, median] :
          {Limit{"gemm-bf16-512", 0.050, 0.035}, Limit{"gemm-bf16", 0.060, 0.040}, Limit{"gemm-fp16", 0.060, 0.050},
           Limit{"gemm-fp32", 0.060, 0.050}, Limit{"attention", 0.060, 0.040}, Limit{"collective", 0.040, 0.025},

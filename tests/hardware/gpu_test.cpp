@@ -28,9 +28,9 @@ TEST(GpuTable, SaysOfNvidiaBoardsWhatNcclAsksFor) {
     for (const Gpu& gpu : gpus()) {
         SCOPED_TRACE(gpu.name);
         EXPECT_FALSE(gpu.datasheet.empty());
-        const bool nvidia = gpu.socket != Socket::core && !is_chip(gpu.socket);
-        EXPECT_EQ(gpu.compute_capability > 0, nvidia);
-        EXPECT_EQ(gpu.host != HostProcessor::none, nvidia);
+        const Vendor of = vendor(gpu.socket);
+        EXPECT_EQ(gpu.compute_capability > 0, of == Vendor::nvidia);
+        EXPECT_EQ(gpu.host != HostProcessor::none, of == Vendor::nvidia || of == Vendor::amd);
     }
     EXPECT_EQ(find("B300")->compute_capability, 103);
     EXPECT_EQ(find("CPU-core")->compute_capability, 0);

@@ -77,6 +77,25 @@ TEST(GpuProfiles, MxFp8IsBlackwells) {
                  "RTX-PRO-6000 has tensor cores for mxfp8 that Transformer Engine does not use", "tensorwise");
 }
 
+TEST(GpuProfiles, InstinctHasAttentionOfItsOwn) {
+    json document = sound_scenario();
+    document["cluster"] = {{"preset", "mi355x"}, {"nodes", 4}};
+    document["training"]["precision"] = "fp8";
+    document["training"]["attention_kernel"] = "aotriton";
+    EXPECT_EQ(from_json(document, "x.json").plan.training.attention_kernel, hardware::AttentionKernel::flash_triton);
+    for (const char* const kernel : {"aiter", "composable-kernel", "flash-2"}) {
+        document["training"]["attention_kernel"] = kernel;
+        EXPECT_NO_THROW((void)from_json(document, "x.json")) << kernel;
+    }
+    document["training"]["attention_kernel"] = "cudnn-9.17";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/attention_kernel", "MI355X has no cuDNN",
+                 "aotriton");
+    document["training"].erase("attention_kernel");
+    document["training"]["fp8_recipe"] = "mxfp8";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/fp8_recipe", "of which no times are known",
+                 "tensorwise");
+}
+
 /// Of all kinds of GPU that a cluster has.
 TEST(GpuProfiles, BlackwellTakesFp8InEitherOrder) {
     const auto either = [](json cluster) {

@@ -21,11 +21,11 @@ std::size_t count(const NodePlan& node, VertexKind kind) {
     return static_cast<std::size_t>(std::ranges::count(node.vertices(), kind));
 }
 
-/// NVLink cables that leave one GPU.
+/// Cables to other GPUs or NVSwitches that leave one GPU.
 std::uint32_t nvlinks(const NodePlan& node, std::uint32_t gpu) {
     std::uint32_t cables = 0;
     for (const auto& [from, to, link] : node.links()) {
-        if (from == gpu && link.kind == LinkKind::nvlink) cables += link.cables;
+        if (from == gpu && joins_gpus(link.kind)) cables += link.cables;
     }
     return cables;
 }
@@ -47,12 +47,28 @@ TEST(Node, HasTheDatasheetsNvlinks) {
                                                   {"hgx-h100-4", 18u, 450.0},
                                                   {"gh200-4", 18u, 450.0},
                                                   {"v100-4", 6u, 150.0},
+                                                  {"mi300x-8", 7u, 448.0},
+                                                  {"mi355x-8", 7u, 537.6},
                                                   {"gb200-nvl72", 18u, 900.0},
                                                   {"gb300-nvl72", 18u, 900.0}}) {
         const NodePlan node = whole(name);
         for (std::uint32_t gpu = 0; gpu < node.gpus(); ++gpu) EXPECT_EQ(nvlinks(node, gpu), cables) << name << gpu;
         EXPECT_DOUBLE_EQ(node.gpu_bytes_per_second(), gigabytes * 1e9) << name;
     }
+}
+
+TEST(Node, DiesOfAnInstinctsModuleShareFourOfSixLinks) {
+    const NodePlan node = whole("mi250x-8");
+    for (std::uint32_t die = 0; die < 8; ++die) {
+        EXPECT_EQ(nvlinks(node, die), 6u) << die;
+        EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(die, die ^ 1U)), 200e9) << die;
+    }
+    EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, 2)), 50e9);
+    EXPECT_EQ(node.gpu_to_gpu(0, 7).size(), 2u) << "over 6";
+    EXPECT_EQ(node.gpu_to_gpu(0, 4).size(), 2u) << "over 2 or 6";
+    for (std::uint32_t a = 0; a < 8; ++a)
+        for (std::uint32_t b = 0; b < 8; ++b)
+            EXPECT_EQ(narrowest(node, node.gpu_to_gpu(a, b)), narrowest(node, node.gpu_to_gpu(b, a)));
 }
 
 TEST(Node, CubeMeshNeedsTwoHopsBetweenTheSquares) {
