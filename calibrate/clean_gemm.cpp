@@ -74,4 +74,10 @@ std::size_t replace_disturbed(GemmTable& table) {
     return replaced;
 }
 
+void lower_to_larger(GemmTable& table) {
+    for (GemmPoint& p : table.points)
+        for (const GemmPoint& larger : table.points)
+            if (larger.m >= p.m && larger.n >= p.n && larger.k >= p.k) p.seconds = std::min(p.seconds, larger.seconds);
+}
+
 }  // namespace orrery::calibrate

@@ -19,4 +19,8 @@ inline constexpr double disturbed_twins = 0.055;
 /// 9.3% to 7.1%, B200's from GB200's from 8.7% to 7.2%. Returns the number of replaced readings.
 std::size_t replace_disturbed(GemmTable& table);
 
+/// Lowers each time above that of a product which contains this one (none of m, n and k smaller) to it: padded, it
+/// takes no longer. For tables whose products were not all chosen from the same kernels, or on the same day.
+void lower_to_larger(GemmTable& table);
+
 }  // namespace orrery::calibrate

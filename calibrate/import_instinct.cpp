@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "calibrate/clean_gemm.hpp"
 #include "calibrate/csv.hpp"
 
 namespace orrery::calibrate {
@@ -49,6 +50,7 @@ GemmTable instinct_gemm(const path& folder, std::string_view board, kernels::Dty
     for (std::size_t i = 0; i < csv.rows(); ++i)
         table.points.push_back({csv.whole(i, m), csv.whole(i, n), csv.whole(i, k), seconds_in(csv, i, us)});
     std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
+    lower_to_larger(table);
     return table;
 }
 

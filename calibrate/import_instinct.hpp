@@ -10,7 +10,7 @@
 
 namespace orrery::calibrate {
 
-/// products_BOARD_FORMAT.csv: m,n,k,us,source.
+/// products_BOARD_FORMAT.csv: m,n,k,us,source. A reading above that of a larger product is lowered to it.
 GemmTable instinct_gemm(const std::filesystem::path& folder, std::string_view board, kernels::Dtype dtype,
                         const std::string& device);
 /// attention_BOARD.csv: backward,causal,batch,seq,heads,kv_heads,head_dim,us. Four tables: forward and backward, causal

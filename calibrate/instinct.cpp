@@ -181,9 +181,9 @@ void add_pointwise(Profile& profile, const Facts& facts, const path& folder, con
 /// one for each pair.
 void add_mesh(Profile& profile, const Facts& facts, const path& folder) {
     profile.collectives = instinct_collectives(folder, facts.collectives_of, device_of(facts_of(facts.collectives_of)));
-    const CollectiveTable all = profile.collectives.back().kind == CollectiveKind::all_reduce
-                                    ? profile.collectives.back()
-                                    : *std::ranges::find(profile.collectives, 8U, &CollectiveTable::ranks);
+    const CollectiveTable all = *std::ranges::find_if(profile.collectives, [](const CollectiveTable& t) {
+        return t.kind == CollectiveKind::all_reduce && t.ranks == 8;
+    });
     for (const std::uint32_t ranks : {2U, 4U}) {
         if (std::ranges::find(profile.collectives, ranks, &CollectiveTable::ranks) != profile.collectives.end())
             continue;

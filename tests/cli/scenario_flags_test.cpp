@@ -85,7 +85,7 @@ TEST(ScenarioFlags, WhatIsWrongIsNamedWithItsRemedy) {
         {{"simulate", "--model", "lama3-8b", "--cluster", "dgx-h100", "--seq-length", "4096", "--global-batch", "8"},
          "llama3-8b"},
         {{"simulate", "--model", "llama3-8b"}, "cluster"},
-        {{"simulate", "--model", "llama3-8b", "--gpu", "MI300X", "--gpus", "8"}, "unknown GPU \"MI300X\""},
+        {{"simulate", "--model", "llama3-8b", "--gpu", "RTX-4090", "--gpus", "8"}, "unknown GPU \"RTX-4090\""},
         {{"simulate", "--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus", "8", "--global-batch", "8"},
          "add --seq-length: tokens of a sequence"},
         {llama({"--sharding", "zero4"}), "zero3"},

@@ -306,6 +306,15 @@ void blackwell(Dice& dice, json& s) {
     if (dice.coin()) s["training"]["disable_parameter_transpose_cache"] = true;
 }
 
+/// AMD's nodes, whose GPUs are joined without switches, with their own attention.
+void instinct(Dice& dice, json& s) {
+    const auto preset = dice.one_of<std::string>({"mi300x", "mi355x", "frontier"});
+    s["cluster"] = {{"preset", preset}, {"nodes", most_gpus / 8}};
+    s["training"]["precision"] = dice.one_of<std::string>({"bf16", "fp16", preset == "frontier" ? "bf16" : "fp8"});
+    s["training"].erase("grad_reduce_precision");
+    s["training"]["attention_kernel"] = dice.one_of<std::string>({"aiter", "composable-kernel", "aotriton"});
+}
+
 /// The embedding, the loss or both count as a layer when layers are divided.
 void counted_ends(Dice& dice, json& s) {
     json& strategy = s["strategy"];
@@ -324,7 +333,7 @@ void change(Dice& dice, json& s) {
         case 1: return experts(dice, s);
         case 2: return host_optimizer(dice, s);
         case 3: return instances(dice, s);
-        case 4: return blackwell(dice, s);
+        case 4: return dice.between(0, 3) == 0 ? instinct(dice, s) : blackwell(dice, s);
         case 5: return counted_ends(dice, s);
         case 6: return host_weights(dice, s);
         default: return any_key(dice, s);

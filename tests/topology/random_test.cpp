@@ -22,6 +22,7 @@ const std::map<std::string, std::uint32_t> switch_ports = {
     {"hgx-h100-4", 64},    {"hgx-h200-4", 64},    {"gh200-4", 64},      {"v100-4", 48},
     {"ethernet", 64},      {"efa", 64},           {"cpu-hosts", 64},    {"pcie-l40s", 64},
     {"superpod-b200", 64}, {"superpod-h200", 64}, {"dgx-h200", 64},     {"pcie-rtx-pro-6000", 64},
+    {"frontier", 64},      {"mi300x", 128},       {"mi325x", 128},      {"mi355x", 128},
 };
 
 class RandomCluster : public testing::TestWithParam<std::uint64_t> {
