@@ -74,10 +74,18 @@ std::size_t replace_disturbed(GemmTable& table) {
     return replaced;
 }
 
-void lower_to_larger(GemmTable& table) {
-    for (GemmPoint& p : table.points)
+std::size_t lower_to_larger(GemmTable& table) {
+    std::size_t lowered = 0;
+    for (GemmPoint& p : table.points) {
+        const float read = p.seconds;
         for (const GemmPoint& larger : table.points)
             if (larger.m >= p.m && larger.n >= p.n && larger.k >= p.k) p.seconds = std::min(p.seconds, larger.seconds);
+        if (p.seconds < read) ++lowered;
+    }
+    if (lowered > 0)
+        table.provenance.origin += fmt::format("; {} of {} readings lowered to that of a product which contains theirs",
+                                               lowered, table.points.size());
+    return lowered;
 }
 
 }  // namespace orrery::calibrate

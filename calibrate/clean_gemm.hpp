@@ -20,7 +20,8 @@ inline constexpr double disturbed_twins = 0.055;
 std::size_t replace_disturbed(GemmTable& table);
 
 /// Lowers each time above that of a product which contains this one (none of m, n and k smaller) to it: padded, it
-/// takes no longer. For tables whose products were not all chosen from the same kernels, or on the same day.
-void lower_to_larger(GemmTable& table);
+/// takes no longer. For tables whose products were not all chosen from the same kernels, or on the same day. Says so in
+/// the provenance; returns the number of lowered readings.
+std::size_t lower_to_larger(GemmTable& table);
 
 }  // namespace orrery::calibrate

@@ -116,6 +116,7 @@ Constant backward_rate(const Profile& profile) {
             for (const AttentionPoint& p : t.points)
                 if (t.causal && t.backward == backward && p.seq >= 4096)
                     rates.push_back(kernels::flops(shape_of(p, t)) / p.seconds);
+        if (rates.empty()) throw Error("no causal attention of 4,096 tokens and more was read", "add rows of it");
         std::ranges::sort(rates);
         return rates[rates.size() / 2];
     };
@@ -149,8 +150,8 @@ void add_constants(Profile& profile, const Facts& facts, const Profile& hopper) 
 
 /// The tables of another board of the architecture's, by the datasheets' peaks.
 void scale_attention(AttentionTable& table, const hardware::Gpu& from, const hardware::Gpu& to) {
+    if (from.name == to.name) return;
     const double ratio = to.half_flops / from.half_flops;
-    if (ratio == 1) return;
     for (AttentionPoint& p : table.points) p.seconds = static_cast<float>(p.seconds / ratio);
     table.provenance.origin += fmt::format("; {} by the datasheets' peaks, {:.3f} (estimate)", from.name, ratio);
 }
@@ -181,9 +182,13 @@ void add_pointwise(Profile& profile, const Facts& facts, const path& folder, con
 /// one for each pair.
 void add_mesh(Profile& profile, const Facts& facts, const path& folder) {
     profile.collectives = instinct_collectives(folder, facts.collectives_of, device_of(facts_of(facts.collectives_of)));
-    const CollectiveTable all = *std::ranges::find_if(profile.collectives, [](const CollectiveTable& t) {
+    const auto of_eight = std::ranges::find_if(profile.collectives, [](const CollectiveTable& t) {
         return t.kind == CollectiveKind::all_reduce && t.ranks == 8;
     });
+    if (of_eight == profile.collectives.end())
+        throw Error((folder / fmt::format("collectives_{}.csv", facts.collectives_of)).string(), "",
+                    "no all_reduce among 8 ranks", "add rows of one");
+    const CollectiveTable all = *of_eight;
     for (const std::uint32_t ranks : {2U, 4U}) {
         if (std::ranges::find(profile.collectives, ranks, &CollectiveTable::ranks) != profile.collectives.end())
             continue;

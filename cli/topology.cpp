@@ -45,6 +45,8 @@ Examples:
 /// The first node.
 std::string node_xml(const topology::Cluster& cluster) {
     const int sm = cluster.gpu().compute_capability;
+    if (hardware::vendor(cluster.gpu().socket) == hardware::Vendor::amd)
+        throw Error("nodes of AMD's GPUs are not written for RCCL", "leave --nccl-xml out");
     if (sm == 0) throw Error(cluster.gpu().name + " is no GPU that NCCL runs on", "leave --nccl-xml out");
     return topology::to_nccl_xml(cluster.plan_of(0), cluster.fabric().parts().nic_bytes_per_second, sm);
 }

@@ -104,6 +104,17 @@ void put_replicas(std::uint64_t gpus, const Origin& origin, Draft& draft) {
 
 }  // namespace
 
+bool is_nvidias(const Request& request) {
+    topology::ClusterSpec spec;
+    spec.preset = request.cluster.empty() ? topology::usual_nodes(request.gpu) : request.cluster;
+    spec.gpu = request.gpu;
+    try {
+        return hardware::vendor(topology::build(spec).gpu().socket) == hardware::Vendor::nvidia;
+    } catch (const Error&) {
+        return true;  // put_cluster says what is wrong with it
+    }
+}
+
 void put_cluster(Draft& draft, const Request& request) {
     const bool known = put_preset(draft, request);
     const Origin file = draft.whole_file();

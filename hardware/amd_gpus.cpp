@@ -30,8 +30,7 @@ constexpr GpuRow mi325x() {
 
 constexpr GpuRow rows[] = {
     // One of its two dies, which software sees as a GPU each: half of 383 TFLOP/s in 16 bits, of 3,276.8 GB/s and of
-    // 128
-    // GB. No tf32; fp32 by matrix cores, of which PyTorch's products are, 95.7.
+    // 128 GB. No tf32; fp32 by matrix cores, of which PyTorch's products are, 95.7.
     {"MI250X",
      "mi250x",
      "AMD Instinct MI250X data sheet, a die",

@@ -175,6 +175,8 @@ void require_fusion(const strategies::Plan& plan) {
             "an activation of several kernels cannot be executed yet", "set it to true");
     require(training.enable_gqa || plan.model.kv_heads == plan.model.heads, "/training/enable_gqa",
             "copies of keys and values cannot be executed yet", "set it to true");
+    require(!training.complex_rope, "/training/complex_rope", "a rotation of complex numbers cannot be executed yet",
+            "set it to false");
     require(!plan.heads_apart(), "/training/fuse_attention_qkv",
             "queries, keys and values of a product each cannot be executed yet", "set it to true");
     require(!plan.gate_apart(), "/training/fuse_attention_ffn", "a gate of its own cannot be executed yet",

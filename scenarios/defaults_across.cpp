@@ -66,6 +66,14 @@ void fill_attention(const Reader& strategy, const Reader& training, const topolo
     plan.training.fused_attention = false;
 }
 
+/// torch.nn.functional.scaled_dot_product_attention on AMD's GPUs is AOTriton's (aten/src/ATen/Context.cpp: Composable
+/// Kernel's is to be asked for).
+void fill_attention_kernel(const Reader& training, const topology::Cluster& cluster, strategies::Plan& plan) {
+    const bool of_amd = hardware::vendor(cluster.gpu().socket) == hardware::Vendor::amd;
+    if (of_amd && training.choice("software", "") == "pytorch" && !training.has("attention_kernel"))
+        plan.training.attention_kernel = hardware::AttentionKernel::flash_triton;
+}
+
 }  // namespace
 
 void fill_across_sections(const Reader& strategy, const Reader& training, const topology::Cluster& cluster,
@@ -74,6 +82,7 @@ void fill_across_sections(const Reader& strategy, const Reader& training, const 
     fill_deepspeed_ranks(strategy, training, plan);
     fill_prefetch(strategy, plan);
     fill_attention(strategy, training, cluster, plan);
+    fill_attention_kernel(training, cluster, plan);
 }
 
 }  // namespace orrery::scenarios

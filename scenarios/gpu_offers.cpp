@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,11 @@ Error lacking(const topology::Gpu& gpu, const Reader& section, std::string_view 
     return {section.file(), section.pointer(key), fmt::format("{} {}{}", gpu.name, what, source), std::move(hint)};
 }
 
+/// As a vendor calls what multiplies matrices.
+const char* units_of(const topology::Gpu& gpu) {
+    return hardware::vendor(gpu.socket) == hardware::Vendor::amd ? "matrix cores" : "tensor cores";
+}
+
 void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& section) {
     if (offers(gpu, wanted)) return;
     std::string legal;
@@ -48,7 +54,9 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& secti
     }
     throw lacking(
         gpu, section, "precision",
-        fmt::format("has no {} {}", kernels::name(wanted), wanted == Dtype::fp32 ? "products" : "tensor cores"),
+        wanted == Dtype::fp4 && gpu.socket == hardware::Socket::oam_mi350
+            ? "has units for fp4, of which no times are known"
+            : fmt::format("has no {} {}", kernels::name(wanted), wanted == Dtype::fp32 ? "products" : units_of(gpu)),
         "legal values: " + legal);
 }
 
@@ -58,12 +66,10 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& secti
 void check_recipe(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
     if (training.precision.compute != Dtype::fp8 || training.fp8_recipe != strategies::Fp8Recipe::mxfp8) return;
     if (hardware::is_blackwell(gpu.compute_capability)) return;
-    const char* const unused = "has tensor cores for mxfp8 that Transformer Engine does not use";
-    const char* const unread = "has units for mxfp8, of which no times are known";
     throw lacking(gpu, section, "fp8_recipe",
-                  gpu.fp4_flops > 0                           ? unused
-                  : gpu.socket == hardware::Socket::oam_mi350 ? unread
-                                                              : "has no tensor cores for mxfp8",
+                  gpu.fp4_flops > 0 ? "has tensor cores for mxfp8 that Transformer Engine does not use"
+                  : gpu.socket == hardware::Socket::oam_mi350 ? "has units for mxfp8, of which no times are known"
+                                                              : fmt::format("has no {} for mxfp8", units_of(gpu)),
                   "legal values: delayed, tensorwise, blockwise");
 }
 
@@ -81,11 +87,20 @@ void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, 
     refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
     refuse(section.has("attention_kernel") && training.attention_kernel != hardware::AttentionKernel::newest,
            "attention_kernel", "has none of the generations of FlashAttention for CUDA");
-    const bool cudnn = training.attention_kernel == hardware::AttentionKernel::cudnn ||
-                       training.attention_kernel == hardware::AttentionKernel::cudnn_9_17;
-    if (section.has("attention_kernel") && cudnn && hardware::vendor(gpu.socket) == hardware::Vendor::amd)
+}
+
+/// Words of one vendor's, of which the other's GPUs have none.
+void check_attention_kernel(const topology::Gpu& gpu, const Reader& section) {
+    constexpr std::array amds{"aiter", "composable-kernel", "aotriton"};
+    constexpr std::array nvidias{"cudnn", "cudnn-9.17"};
+    const std::string said = section.choice("attention_kernel", "");
+    const hardware::Vendor vendor = hardware::vendor(gpu.socket);
+    if (vendor == hardware::Vendor::amd && std::ranges::count(nvidias, said) > 0)
         throw lacking(gpu, section, "attention_kernel", "has no cuDNN",
-                      "legal values: aiter, composable-kernel, aotriton");
+                      "legal values: newest, flash-1, flash-1-triton, flash-2, aiter, composable-kernel, aotriton");
+    if (vendor == hardware::Vendor::nvidia && std::ranges::count(amds, said) > 0)
+        throw lacking(gpu, section, "attention_kernel", fmt::format("has none of AMD's kernels ({})", said),
+                      "legal values: newest, flash-1, flash-1-triton, flash-2, cudnn, cudnn-9.17");
 }
 
 }  // namespace
@@ -94,6 +109,7 @@ void check_offered(const strategies::Training& training, const topology::Gpu& gp
     check_precision(training.precision.compute, gpu, section);
     check_recipe(training, gpu, section);
     check_cuda(training, gpu, section);
+    check_attention_kernel(gpu, section);
 }
 
 void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gpu, const Reader& section) {

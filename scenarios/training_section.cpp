@@ -38,7 +38,7 @@ bool usual_permute_fusion(hardware::Software software) {
 
 /// PyTorch's scaled_dot_product_attention and what its users install beside it (flash-attn) are FlashAttention-2;
 /// FlashAttention-3 and cuDNN's are to be asked for. Megatron-LM's layers are Transformer Engine's by default, which
-/// takes the newest that there is.
+/// takes the newest that there is. PyTorch's own on AMD's GPUs: defaults_across.cpp.
 hardware::AttentionKernel usual_attention(std::string_view software) {
     using hardware::AttentionKernel;
     return software == "pytorch" || software == "deepspeed" ? AttentionKernel::flash_2 : AttentionKernel::newest;

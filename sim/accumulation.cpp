@@ -22,16 +22,17 @@ bool one_tile_at_a_time(int compute_capability) { return hardware::is_hopper(com
 }  // namespace
 
 double accumulation_seconds(const kernels::Kernel& kernel, double alone, const strategies::Plan& plan,
-                            int compute_capability, const calibrate::Predictor& predictor) {
+                            const hardware::Gpu& gpu, const calibrate::Predictor& predictor) {
     const auto* const product = std::get_if<kernels::Gemm>(&kernel);
-    if (product == nullptr || product->pass != kernels::GemmPass::weight_gradient || compute_capability == 0) return 0;
+    if (product == nullptr || product->pass != kernels::GemmPass::weight_gradient) return 0;
+    if (gpu.multiprocessors == 0) return 0;
     if (!strategies::adds_inside(plan) || measured_as_trained(predictor.profile())) return 0;
     const double written = std::max(2U, kernels::size_of(product->dtype));
     const double moved = 2.0 * std::max(2U, kernels::size_of(plan.training.precision.grad_reduce));
     const double elements = static_cast<double>(product->batch) * product->m * product->n;
     const double rate = stream_rate(predictor);
     const double further = elements * std::max(0.0, moved - written);
-    if (one_tile_at_a_time(compute_capability)) return further / rate;
+    if (one_tile_at_a_time(gpu.compute_capability)) return further / rate;
     return std::max(0.0, (static_cast<double>(kernels::bytes(kernel)) + further) / rate - alone);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrate/predictor.hpp"
+#include "hardware/gpu.hpp"
 #include "kernels/kernel.hpp"
 #include "strategies/plan.hpp"
 
@@ -13,9 +14,10 @@ namespace orrery::sim {
 /// (CUTLASS, efficient_gemm.md: cooperative kernels, taken for what cuBLAS runs), and they come on top.
 /// Ampere has several thread blocks beside each other, Blackwell two accumulators in tensor memory
 /// (blackwell_functionality.md): there they run beside other tiles and cost what the memory then takes longer than the
-/// multiplications. 0 for other kernels, where a kernel of its own adds (gradient_accumulation_fusion), on chips
-/// that are no NVIDIA GPUs, and for profiles that measured weight gradients as training forms them.
+/// multiplications; AMD's, of which nothing is known, are taken for such. 0 for other kernels, where a kernel of its
+/// own adds (gradient_accumulation_fusion), on what has no multiprocessors, and for profiles that measured weight
+/// gradients as training forms them.
 double accumulation_seconds(const kernels::Kernel& kernel, double alone, const strategies::Plan& plan,
-                            int compute_capability, const calibrate::Predictor& predictor);
+                            const hardware::Gpu& gpu, const calibrate::Predictor& predictor);
 
 }  // namespace orrery::sim

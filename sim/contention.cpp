@@ -14,8 +14,9 @@ double lost(double slowdown) { return 1 - 1 / slowdown; }
 
 /// Of a communicator inside a node, each on a multiprocessor of its own.
 double channels_of(const topology::Gpu& gpu) {
-    return hardware::vendor(gpu.socket) == hardware::Vendor::amd ? hardware::rccl_channels
-                                                                 : hardware::nccl_channels(gpu.compute_capability);
+    if (gpu.socket == hardware::Socket::oam_mi250) return hardware::rccl_mi250_channels;
+    if (hardware::vendor(gpu.socket) == hardware::Vendor::amd) return hardware::rccl_channels;
+    return hardware::nccl_channels(gpu.compute_capability);
 }
 
 Contention contention_of(const Network& network, const Network::Spread& spread, const topology::Gpu& gpu,

@@ -17,7 +17,7 @@ struct Contention {
 /// A profile's `overlap_slowdown` is how many times as long a kernel takes while a collective runs inside its node. The
 /// collective's channels take multiprocessors from it, one each, and what it moves the rest. Among nodes NCCL has two
 /// channels for each NIC that the group's ranks of a node use (src/graph/connect.cc, ncclTopoPostset), and moves what
-/// these carry. A processor without multiprocessors (a chip, too) counts as a core.
+/// these carry; RCCL is taken to do likewise. A processor without multiprocessors (a chip, too) counts as a core.
 Contention contention_of(const Network& network, std::span<const topology::GpuId> group, const topology::Gpu& gpu,
                          const calibrate::Predictor& predictor);
 

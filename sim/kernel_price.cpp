@@ -135,7 +135,7 @@ KernelPrice KernelPrices::at(const kernels::Kernel& kernel, double clock) const 
     price.attention_rate = relative_rate(kernel, plan_.training.attention_kernel, gpu_);
     price.narrow = narrow_seconds_share(kernel, plan_, gpu_.compute_capability);
     price.tiles = tiled_share(kernel, plan_, gpu_);
-    price.sums = accumulation_seconds(kernel, price.alone(), plan_, gpu_.compute_capability, predictor_);
+    price.sums = accumulation_seconds(kernel, price.alone(), plan_, gpu_, predictor_);
     return price;
 }
 

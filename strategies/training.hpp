@@ -130,6 +130,7 @@ struct Training {
     KernelFusion kernel_fusion = KernelFusion::full;
     bool bias_activation_fusion = true;  ///< false: a bias, an activation and its gate are PyTorch's operators
     bool fused_rms_norm = true;  ///< false: RMSNorm is PyTorch's operators, one by one (partition/eager_rms_norm)
+    bool complex_rope = false;   ///< queries and keys turn as complex numbers in fp32 (partition/rotation)
     /// fuse_attention_qkv, fuse_attention_ffn: queries, keys and values are one product, and a gate is one with its
     /// MLP's first matrix; false: each its own (partition/separate_products).
     bool fused_qkv = true, fused_gate = true;

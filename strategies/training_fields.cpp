@@ -133,7 +133,7 @@ constexpr std::array of_training{
         .help = "Whose fused attention runs; newest: that of the profile's table; cudnn-9.17: cuDNN's since December "
                 "2025. On AMD's GPUs aiter is newest, composable-kernel flash-2, aotriton (PyTorch's own) "
                 "flash-1-triton.",
-        .when_absent = "newest; flash-2 where software is pytorch or deepspeed"}),
+        .when_absent = "newest; flash-2 where software is pytorch or deepspeed, aotriton of pytorch on AMD's GPUs"}),
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow). "
@@ -146,6 +146,10 @@ constexpr std::array of_training{
         .help = "RMSNorm, where the model has it, is one kernel forward and one backward; false: PyTorch's operators, "
                 "one by one, as Llama's own code has it.",
         .origin = "PaddleNLP (use_fused_rms_norm); meta-llama/llama, model.py"}),
+    field<&Training::complex_rope>({.name = "complex_rope",
+        .help = "Queries and keys are rotated as complex numbers in fp32: a cast, a product and a cast back, which "
+                "torch.compile does not join, as Meta's Llama and TorchTitan's models of it rotate them.",
+        .origin = "TorchTitan (models/common/rope.py, ComplexRoPE); PyTorch (torch/_inductor/lowering.py)"}),
     field<&Training::enable_gqa>({.name = "enable_gqa",
         .help = "Attention takes fewer heads of keys and values than of queries as they are; false: copies of them, "
                 "one for each head of queries, and their gradients summed (repeat_kv). Beside context ranks they are "

@@ -83,9 +83,8 @@ constexpr NodeSpec nodes[] = {
     {"mi250x-8", "MI250X", Socket::oam_mi250, Wiring::die_pairs, 8, 6, xgmi2_bytes_per_second, 1, 0,
      xgmi_host_bytes_per_second, pcie4, 4, hdr, ddr(512, 8, 3200)},
     // Eight modules, every pair joined by an xGMI link, on PCIe Gen5 (AMD Instinct MI300X platform data sheet), a NIC
-    // of
-    // 400 Gb/s each (ND MI300X v5 and BM.GPU.MI300X.8 have as many). Host memory of no server in particular: two EPYC
-    // 9004 with 12 channels of DDR5-4800 each.
+    // of 400 Gb/s each (ND MI300X v5 and BM.GPU.MI300X.8 have as many). Host memory of no server in particular: two
+    // EPYC 9004 with 12 channels of DDR5-4800 each.
     {"mi300x-8", "MI300X", Socket::oam_mi300, Wiring::all_to_all, 8, 7, xgmi3_bytes_per_second, 2, 4, pcie5, pcie5, 8,
      ndr, ddr(2304, 24, 4800)},
     // The same with links of the next generation; two EPYC 9575F, 12 channels of DDR5-6000 each.
@@ -114,15 +113,16 @@ constexpr std::array<std::array<std::uint8_t, 8>, 8> cube_mesh_links = {{{0, 1, 
                                                                          {0, 0, 1, 0, 1, 2, 0, 2},
                                                                          {0, 0, 0, 1, 2, 1, 2, 0}}};
 
-/// xGMI links between each pair of the eight dies of four MI250X (RCCL, src/graph/rome_models.cc, rome_model_52, which
-/// counts a pair's as one; four between the dies of a module: AMD CDNA 2 white paper).
-constexpr std::array<std::array<std::uint8_t, 8>, 8> die_pairs = {{{0, 4, 1, 0, 0, 0, 1, 0},
+/// xGMI links between each pair of the eight dies of four MI250X: pairs of RCCL's rome_model_52 (src/graph/
+/// rome_models.cc, which counts a pair's links as one); four links between the dies of a module, two between modules
+/// that one pair joins, else one, as a dump of such a node has them (tools/topo_expl/models/topo_8p1h.xml).
+constexpr std::array<std::array<std::uint8_t, 8>, 8> die_pairs = {{{0, 4, 1, 0, 0, 0, 2, 0},
                                                                    {4, 0, 0, 1, 0, 1, 0, 0},
-                                                                   {1, 0, 0, 4, 1, 0, 0, 0},
+                                                                   {1, 0, 0, 4, 2, 0, 0, 0},
                                                                    {0, 1, 4, 0, 0, 0, 0, 1},
-                                                                   {0, 0, 1, 0, 0, 4, 1, 0},
+                                                                   {0, 0, 2, 0, 0, 4, 1, 0},
                                                                    {0, 1, 0, 0, 4, 0, 0, 1},
-                                                                   {1, 0, 0, 0, 1, 0, 0, 4},
+                                                                   {2, 0, 0, 0, 1, 0, 0, 4},
                                                                    {0, 0, 0, 1, 0, 1, 4, 0}}};
 
 std::uint32_t direct_links(const NodeSpec& spec, std::uint32_t a, std::uint32_t b) {

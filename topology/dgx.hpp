@@ -7,8 +7,8 @@
 //      |    |    |   square 4..7,       (6 chips)   (6 chips)
 //     GPU2 ==== ...  linked i - i+4
 //
-//   four MI250X, two dies a module: 0 = 1, 2 = 3, 4 = 5, 6 = 7 by four links each, and one link between each of
-//   0 - 2, 0 - 6, 1 - 3, 1 - 5, 2 - 4, 3 - 7, 4 - 6, 5 - 7
+//   four MI250X, two dies a module: 0 = 1, 2 = 3, 4 = 5, 6 = 7 by four links each, two links between 0 - 6 and 2 - 4,
+//   and one between each of 0 - 2, 1 - 3, 1 - 5, 3 - 7, 4 - 6, 5 - 7
 //
 //   every node:  GPU --+                  +-- GPU
 //                GPU --+-- PCIe -- CPU == CPU -- PCIe --+-- GPU

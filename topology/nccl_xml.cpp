@@ -30,6 +30,13 @@ double nvlink_rate(int sm) {
     return sm >= 70 ? nvlink2_bytes_per_second : nvlink1_bytes_per_second;
 }
 
+/// xGMI generation by the GPU's architecture, which RCCL writes as a number or by name; AMD's datasheets. 0: not known.
+double xgmi_rate(std::string_view gcn) {
+    if (gcn == "910" || gcn.starts_with("gfx90a")) return xgmi2_bytes_per_second;
+    if (gcn == "940" || gcn.starts_with("gfx94")) return xgmi3_bytes_per_second;
+    return gcn.starts_with("gfx95") ? xgmi4_bytes_per_second : 0;
+}
+
 /// PCIe as NCCL writes it: 10^9 transfers a second of each lane, of which generations 1 and 2 (to 5 GT/s) use 8 bits of
 /// 10, later ones 128 of 130.
 struct PcieLanes {
@@ -127,13 +134,32 @@ private:
         }
     }
 
+    std::uint32_t count_of(const Xml& links) const {
+        return static_cast<std::uint32_t>(xml_.number(links, "count", 1, 64, "write the number of links"));
+    }
+
     /// A GPU lists its links; those to another GPU stand at both ends and are taken at the first.
+    void join(std::size_t gpu, const Xml& links, const Link& link) {
+        const auto target = by_busid_.find(links.attribute("target").value());
+        if (target == by_busid_.end()) xml_.fail_attribute(links, "target", "name the busid of a <pci> with a <gpu>");
+        if (target->second > gpu) wires_.push_back({gpu, target->second, link});
+    }
+
+    void xgmi_links(std::size_t gpu) {
+        const Xml element = devices_[gpu].element;
+        const double rate = xgmi_rate(element.attribute("gcn").value());
+        for (const Xml xgmi : element.children("xgmi")) {
+            if (rate == 0) xml_.fail_attribute(element, "gcn", "xGMI of 910 (gfx90a), gfx942 and gfx950 is known");
+            const std::uint32_t count = count_of(xgmi);
+            join(gpu, xgmi, {LinkKind::xgmi, rate * count, nvlink_step_seconds, count, 0});
+        }
+    }
+
     void nvlinks(std::size_t gpu) {
         const int sm = static_cast<int>(
             xml_.number(devices_[gpu].element, "sm", 10, 999, "sm is the compute capability, 80 for 8.0"));
         for (const Xml nvlink : devices_[gpu].element.children("nvlink")) {
-            const auto count =
-                static_cast<std::uint32_t>(xml_.number(nvlink, "count", 1, 64, "write the number of links"));
+            const std::uint32_t count = count_of(nvlink);
             Link link{LinkKind::nvlink, nvlink_rate(sm) * count, nvlink_step_seconds, count, 0};
             if (std::string_view(nvlink.attribute("tclass").value()) == nvswitch_class) {
                 if (nvswitch_ == 0) nvswitch_ = add_device(VertexKind::nvswitch, nvlink);
@@ -141,10 +167,7 @@ private:
                 wires_.push_back({gpu, nvswitch_, link});
                 continue;
             }
-            const auto target = by_busid_.find(nvlink.attribute("target").value());
-            if (target == by_busid_.end())
-                xml_.fail_attribute(nvlink, "target", "name the busid of a <pci> with a <gpu>");
-            if (target->second > gpu) wires_.push_back({gpu, target->second, link});
+            join(gpu, nvlink, link);
         }
     }
 
@@ -154,7 +177,12 @@ private:
     }
 
     NcclNode build() {
-        for (const std::size_t gpu : gpus_) nvlinks(gpu);
+        for (const std::size_t gpu : gpus_) {
+            if (devices_[gpu].element.attribute("gcn"))
+                xgmi_links(gpu);
+            else
+                nvlinks(gpu);
+        }
         in_order(gpus_);
         in_order(nics_);
         if (gpus_.size() % nics_.size() != 0) {

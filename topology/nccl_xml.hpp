@@ -7,11 +7,13 @@
 //         <pci class="0x030200" ..><gpu dev="0" sm="80"><nvlink target=".." count="12" tclass="0x068000"/></gpu></pci>
 //         <pci class="0x020000" ..><nic><net dev="0" speed="200000"/></nic></pci>       Mb/s
 //
-// Read: cpu, pci, gpu, nvlink, nic, net with the attributes above; others are skipped. A PCIe link whose speed or width
-// the system did not know ("", "Unknown speed", width 0: virtual machines) is taken for generation 3 x16, as NCCL does
-// (src/graph/topo.cc). A nic below a cpu, without a pci, hangs on the socket by its own rate. NVLinks run at the
-// datasheet's rate of the GPU's generation (sm), PCIe at link_speed x link_width less line coding, sockets are joined
-// pairwise.
+// RCCL writes the same, of AMD's GPUs: <gpu dev="0" gcn="gfx942"><xgmi target=".." count="1"/></gpu>.
+//
+// Read: cpu, pci, gpu, nvlink, xgmi, nic, net with the attributes above; others are skipped. A PCIe link whose speed or
+// width the system did not know ("", "Unknown speed", width 0: virtual machines) is taken for generation 3 x16, as NCCL
+// does (src/graph/topo.cc). A nic below a cpu, without a pci, hangs on the socket by its own rate. NVLinks run at the
+// datasheet's rate of the GPU's generation (sm), xGMI links at that of its architecture (gcn), PCIe at link_speed x
+// link_width less line coding, sockets are joined pairwise.
 #pragma once
 
 #include <string>

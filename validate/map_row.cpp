@@ -29,6 +29,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     const Batch batch = map_batch(row, degrees, map_precision(row));
     scenario.plan.training = map_training(row, software, gpu, batch);
     scenario.plan.training.enable_gqa = takes_shared_heads(row, software);
+    scenario.plan.training.complex_rope = rotates_complex_numbers(row);
     scenario.plan.training.fused_qkv = fuses_qkv(row, software, scenario.plan.model.family);
     scenario.plan.training.fused_gate = fuses_gate(row, software);
     scenario.plan.training.fused_rms_norm =

@@ -158,6 +158,7 @@ constexpr std::array table{
     FieldRule{"training", "kernel_fusion", of_software},
     FieldRule{"training", "bias_activation_fusion", of_software},
     FieldRule{"training", "enable_gqa", of_software},
+    FieldRule{"training", "complex_rope", of_software},
     FieldRule{"training", "fuse_attention_qkv", of_software},
     FieldRule{"training", "fuse_attention_ffn", of_software},
     FieldRule{"training", "fused_rms_norm", of_software},

@@ -139,6 +139,9 @@ strategies::CrossEntropy cross_entropy_of(const Row& row) {
 
 bool runs_on_dtensors(const Row& row) { return contains(framework_words(row), "torchtitan"); }
 
+/// TorchTitan's Llama (models/llama3, of every version with a table).
+bool rotates_complex_numbers(const Row& row) { return contains(framework_words(row), "torchtitan"); }
+
 /// nanotron and InternEvo call FlashAttention's own functions, which do. foundation-model-stack expands them
 /// (fms/modules/attention.py), as what PyTorch's own function takes has to be; others on it are taken to do the same.
 bool takes_shared_heads(const Row& row, Software software) {

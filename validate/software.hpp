@@ -55,6 +55,9 @@ strategies::CrossEntropy cross_entropy_of(const Row& row);
 /// Whether its tensor ranks are PyTorch's own (torch.distributed.tensor), whose autograd keeps gathered inputs.
 bool runs_on_dtensors(const Row& row);
 
+/// Whether queries and keys are rotated as complex numbers.
+bool rotates_complex_numbers(const Row& row);
+
 /// Whether attention takes shared heads of keys and values as they are.
 bool takes_shared_heads(const Row& row, Software software);
 

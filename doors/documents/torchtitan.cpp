@@ -7,6 +7,7 @@
 #include <ranges>
 #include <string_view>
 
+#include "doors/cluster.hpp"
 #include "doors/convert.hpp"
 #include "doors/documents/flatten.hpp"
 #include "doors/documents/torchtitan_stages.hpp"
@@ -86,6 +87,12 @@ constexpr std::array flavors{
     Flavor{"qwen3", "235B-A22B", "qwen3-235b-a22b"}, Flavor{"deepseek_v3", "671B", "deepseek-v3"},
 };
 // clang-format on
+
+/// Llama's and DeepSeek's models rotate complex numbers, Qwen's do not (models/*/__init__.py: ComplexRoPE, CosSinRoPE).
+bool rotates_complex_numbers(const Givens& given) {
+    const std::string name = given.text("model.name");
+    return name.starts_with("llama") || name.starts_with("deepseek");
+}
 
 void read_catalog_model(const Request& request, const Givens& given, Draft& draft) {
     if (!request.model.empty()) return;
@@ -398,15 +405,14 @@ void read_precision(const Givens& given, Draft& draft) {
 }
 
 /// checkpoint_wrapper's layers stop early where products are PyTorch's own (distributed/activation_checkpoint.py);
-/// attention is cuDNN's first (models/common/attention.py, sdpa_backends, of 2026; before May 2025 FlashAttention-2).
+/// attention is cuDNN's where there is one (models/common/attention.py, of 2026; before May 2025 FlashAttention-2).
 void read_what_pytorch_runs(const Request& request, const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");
     const nlohmann::ordered_json* const recompute = draft.find("/strategy/recompute");
     const nlohmann::ordered_json* const precision = draft.find("/training/precision");
     if (recompute != nullptr && *recompute == "full" && precision != nullptr && *precision != "fp8")
         draft.set("/strategy/recompute_early_stop", true, mode != nullptr ? mode->origin : draft.whole_file());
-    if (!request.cluster.starts_with("tpu"))
-        draft.set_default("/training/attention_kernel", "cudnn", draft.whole_file());
+    if (is_nvidias(request)) draft.set_default("/training/attention_kernel", "cudnn", draft.whole_file());
 }
 
 }  // namespace
@@ -427,6 +433,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
     if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
     draft.set("/training/software", "pytorch", draft.whole_file());
     draft.set("/training/enable_gqa", true, draft.whole_file());  // models/common/attention.py, GQAttention
+    if (rotates_complex_numbers(given)) draft.set("/training/complex_rope", true, draft.whole_file());
     draft.set("/training/kernel_fusion", is_compiled(given, "model") ? "full" : "operators", draft.whole_file());
     draft.set("/training/cross_entropy", is_compiled(given, "loss") ? "fused" : "torch", draft.whole_file());
     read_what_pytorch_runs(request, given, draft);

@@ -29,7 +29,7 @@ constexpr std::array<Protocol, 3> all_protocols{Protocol::ll, Protocol::ll128, P
 
 std::size_t index(Protocol protocol) { return static_cast<std::size_t>(protocol); }
 
-/// Chips and cores, which NCCL does not know, count as Ampere.
+/// What NCCL does not know, chips and cores, counts as Ampere, and so do AMD's GPUs.
 Generation generation_of(const topology::Gpu& gpu) {
     if (gpu.compute_capability >= hardware::blackwell) return Generation::blackwell;
     if (gpu.compute_capability >= hardware::hopper) return Generation::hopper;

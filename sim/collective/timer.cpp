@@ -150,8 +150,11 @@ std::vector<LinkShare> CollectiveTimer::busiest(const Loads& loads, double bytes
         std::uint32_t count = 0;
     };
     std::map<std::tuple<std::uint32_t, topology::LinkKind>, Kind> kinds;  // by tier and kind
+    // Rings inside a node without switches take all its links, of which loads have those of one ring.
+    const bool without_switch = std::ranges::count(cluster_.plan_of(0).vertices(), topology::VertexKind::nvswitch) == 0;
     for (const auto& [id, load] : loads.bytes) {
         const topology::Link link = cluster_.link(id);
+        if (without_switch && topology::joins_gpus(link.kind)) continue;
         const double utilisation = load * bytes / capacity(id) / seconds;
         Kind& kind = kinds[{link.tier, link.kind}];
         if (utilisation > kind.utilisation * (1 + 1e-9)) {

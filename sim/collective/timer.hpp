@@ -37,7 +37,8 @@ struct CollectiveTime {
     std::string_view algorithm, protocol;
     std::string why;
     std::vector<Weighed> weighed;    ///< the quickest first, the one taken; empty: a table or a message
-    std::vector<LinkShare> busiest;  ///< at most four, the busiest first; one of each kind of link
+    std::vector<LinkShare> busiest;  ///< at most four, the busiest first; one of each kind of link, but
+                                     ///< those that join a node's GPUs without switches
 };
 
 /// Link loads are worked out once an algorithm and scale with the size.

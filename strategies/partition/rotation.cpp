@@ -22,6 +22,21 @@ void rope_by_operators(Piece& piece, const Cells& over) {
     add_passes(piece.backward, "rope backward", over, 4, 2);
 }
 
+/// As complex numbers of two columns each (TorchTitan, ComplexRoPE): view_as_complex takes fp32, and a product of
+/// complex numbers is a kernel of its own whoever compiles ("Torchinductor does not support code generation for complex
+/// operators"). The gradient is turned back likewise.
+void rope_as_complex(Piece& piece, const Cells& over) {
+    const Cells wide{kernels::Dtype::fp32, over.rows, over.cols};
+    for (auto* const list : {&piece.forward, &piece.backward}) {
+        const std::string name = list == &piece.forward ? "rope" : "rope backward";
+        const Work cast{.name = name + " cast", .what = over.by(PointwiseKind::cast)};
+        const bool narrow = kernels::size_of(over.element) < sizeof(float);
+        if (narrow) list->push_back(cast);
+        list->push_back({.name = name, .what = wide.by(PointwiseKind::scale)});
+        if (narrow) list->push_back(cast);
+    }
+}
+
 class RotationSharder {
 public:
     RotationSharder(LayerStream& stream, const models::Rope& op)
@@ -36,7 +51,14 @@ private:
     void turn_latent();
     void turn_latent_in_place(View shared, View keys, View formed);
     [[nodiscard]] bool latent() const { return spec_.kv_lora_rank > 0; }
-    [[nodiscard]] bool by_operators() const { return stream_.plan.training.kernel_fusion != KernelFusion::full; }
+    /// Whether several kernels turn them.
+    [[nodiscard]] bool by_operators() const {
+        return stream_.plan.training.kernel_fusion != KernelFusion::full || stream_.plan.training.complex_rope;
+    }
+    void turn_by_operators() {
+        const Cells over{stream_.element, stream_.tokens, width_};
+        stream_.plan.training.complex_rope ? rope_as_complex(piece_, over) : rope_by_operators(piece_, over);
+    }
     /// Over the columns of queries (0) or keys (1) on this rank.
     [[nodiscard]] std::uint64_t columns(std::size_t which) const {
         return std::uint64_t{which == 0 ? spec_.heads : spec_.kv_heads} * op_.head_dim / stream_.tensor;
@@ -123,7 +145,7 @@ void RotationSharder::norm() {
 
 void RotationSharder::turn() {
     if (latent()) return turn_latent();
-    if (by_operators()) return rope_by_operators(piece_, {stream_.element, stream_.tokens, width_});
+    if (by_operators()) return turn_by_operators();
     stream_.apart.empty() ? turn_packed() : turn_apart();
 }
 
@@ -178,8 +200,7 @@ void RotationSharder::turn_latent() {
     const bool scattered = stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
     const ValueId gradient = flow.gradient_of(latent.turned);
     const View formed{scattered ? flow.gradient(stream_.format(), stream_.tokens * turned) : gradient};
-    by_operators() ? rope_by_operators(piece_, {stream_.element, stream_.tokens, width_})
-                   : turn_latent_in_place(shared, keys, formed);
+    by_operators() ? turn_by_operators() : turn_latent_in_place(shared, keys, formed);
     stream_.convert(piece_.backward, "reduce shared key gradients", Placement::partial, stream_.residual, turned,
                     formed.value, gradient);
     stream_.apart = {latent.queries, keys.value, latent.values};

@@ -47,6 +47,17 @@ TEST(CleanGemm, ReplacesOnlySlowReadingsAndSaysSo) {
     EXPECT_NE(table.provenance.origin.find("replaced"), std::string::npos);
 }
 
+TEST(CleanGemm, LowersWhatIsSlowerThanAProductAroundIt) {
+    GemmTable table{kernels::Dtype::bf16,
+                    {},
+                    {{64, 512, 512, 9e-6F}, {128, 512, 512, 4e-6F}, {128, 256, 1024, 5e-6F}, {256, 512, 512, 6e-6F}}};
+    EXPECT_EQ(lower_to_larger(table), 1u);
+    EXPECT_EQ(table.points[0].seconds, 4e-6F);
+    EXPECT_EQ(table.points[2].seconds, 5e-6F) << "none contains it";
+    EXPECT_NE(table.provenance.origin.find("1 of 4 readings lowered"), std::string::npos);
+    EXPECT_EQ(lower_to_larger(table), 0u);
+}
+
 TEST(CleanGemm, FindsNoTwinsWhereThereAreNone) {
     const GemmTable lone{kernels::Dtype::bf16, {}, {{512, 512, 512, 1e-5F}, {1024, 512, 512, 2e-5F}}};
     EXPECT_EQ(twin_difference(lone), 0.0);

@@ -32,6 +32,25 @@ TEST(TorchTitan, ReadsTheExample) {
     EXPECT_EQ(at(job, "/training/global_batch_size"), 128);
     EXPECT_EQ(at(job, "/training/kernel_fusion"), "full");
     EXPECT_EQ(at(job, "/training/enable_gqa"), true);
+    EXPECT_EQ(at(job, "/training/complex_rope"), true);
+}
+
+/// Neither TPUs nor AMD's GPUs have cuDNN.
+TEST(TorchTitan, NamesCudnnWhereThereIsOne) {
+    const auto kernel = [](const char* cluster, const char* gpu) {
+        Request request;
+        request.cluster = cluster;
+        request.gpu = gpu;
+        request.gpus = 64;
+        const Imported job = imported("torchtitan", llama, request);
+        EXPECT_FALSE(job.refused()) << refusals(job);
+        return at(job, "/training/attention_kernel");
+    };
+    EXPECT_EQ(kernel("dgx-h100", ""), "cudnn");
+    EXPECT_EQ(kernel("", "H100"), "cudnn");
+    EXPECT_EQ(kernel("mi300x", ""), nlohmann::json());
+    EXPECT_EQ(kernel("", "MI355X"), nlohmann::json());
+    EXPECT_EQ(kernel("tpu-v5p", ""), nlohmann::json());
 }
 
 /// Shares of weights, gradients and states in host memory (FSDP2's CPUOffloadPolicy).

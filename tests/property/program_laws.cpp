@@ -42,7 +42,8 @@ std::vector<std::uint32_t> micro_batches_by_program(const Plan& plan, const Step
 /// GPUs are too few, lack a format or have no rank.
 bool is_of_strategies(const Error& why) {
     const auto says = [&](const char* what) { return why.message().find(what) != std::string::npos; };
-    if (why.pointer() == "/strategy/placement" || says(" GPUs") || says(" tensor cores") || says(" data sheet"))
+    if (why.pointer() == "/strategy/placement") return false;
+    if (says(" GPUs") || says(" tensor cores") || says(" matrix cores") || says(" data sheet") || says(" datasheet"))
         return false;
     return why.pointer().starts_with("/strategy/") || why.pointer().starts_with("/training/");
 }

@@ -23,6 +23,9 @@ TEST(Support, RefusesProductsApartWhereThereAreSuch) {
     EXPECT_EQ(refusal(gate), "/training/fuse_attention_ffn");
     copies.training.enable_gqa = false;
     EXPECT_EQ(refusal(copies), "/training/enable_gqa");
+    Plan complex = llama;
+    complex.training.complex_rope = true;
+    EXPECT_EQ(refusal(complex), "/training/complex_rope");
 }
 
 /// Of tensor ranks where they divide sequences, and of context ranks that exchange keys.

@@ -94,6 +94,32 @@ TEST(GpuProfiles, InstinctHasAttentionOfItsOwn) {
     document["training"]["fp8_recipe"] = "mxfp8";
     expect_error([&] { (void)from_json(document, "x.json"); }, "/training/fp8_recipe", "of which no times are known",
                  "tensorwise");
+    document["training"].erase("fp8_recipe");
+    document["training"]["precision"] = "fp4";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/precision",
+                 "has units for fp4, of which no times are known", "fp8");
+    document["cluster"]["preset"] = "frontier";
+    document["training"]["precision"] = "fp8";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/precision", "MI250X has no fp8 matrix cores",
+                 "bf16");
+}
+
+/// scaled_dot_product_attention is AOTriton's there, what DeepSpeed's users install beside it Composable Kernel's.
+TEST(GpuProfiles, InstinctHasPytorchsOwnAttentionUnlessTold) {
+    using enum hardware::AttentionKernel;
+    json document = sound_scenario();
+    const auto kernel = [&](const char* preset, const char* software) {
+        document["cluster"] = {{"preset", preset}, {"nodes", 4}};
+        document["training"]["software"] = software;
+        return from_json(document, "x.json").plan.training.attention_kernel;
+    };
+    EXPECT_EQ(kernel("mi300x", "pytorch"), flash_triton);
+    EXPECT_EQ(kernel("mi300x", "deepspeed"), flash_2);
+    EXPECT_EQ(kernel("mi300x", "megatron-lm"), newest);
+    EXPECT_EQ(kernel("dgx-h100", "pytorch"), flash_2);
+    document["training"]["attention_kernel"] = "aotriton";
+    expect_error([&] { (void)kernel("dgx-h100", "pytorch"); }, "/training/attention_kernel",
+                 "has none of AMD's kernels (aotriton)", "flash-2");
 }
 
 /// Of all kinds of GPU that a cluster has.

@@ -16,6 +16,7 @@ using nlohmann::json;
 void draw_products(Dice dice, json& training) {
     for (const char* key : {"fuse_attention_qkv", "fuse_attention_ffn", "enable_gqa"})
         if (dice.between(0, 3) == 0) training[key] = false;
+    if (dice.between(0, 3) == 0) training["complex_rope"] = true;
     if (training.contains("lora_rank")) training["autocast_adapter_dtype"] = dice.coin();
 }
 

@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "hardware/compute_capability.hpp"
+#include "hardware/gpu.hpp"
 #include "tests/sim/bench.hpp"
 
 namespace orrery::sim {
 namespace {
 
-using hardware::ampere, hardware::blackwell, hardware::hopper;
 using kernels::Dtype, kernels::Gemm, kernels::GemmPass;
 
 /// Of a layer of 4,096 units.
@@ -24,9 +23,12 @@ strategies::Plan plan(Dtype sums, bool fused = true) {
     return plan;
 }
 
-double seconds(const Gemm& gemm, Dtype sums, int capability, const char* profile) {
+const hardware::Gpu &hopper = *hardware::find("H100"), &ampere = *hardware::find("A100"),
+                    &blackwell = *hardware::find("GB200");
+
+double seconds(const Gemm& gemm, Dtype sums, const hardware::Gpu& gpu, const char* profile) {
     const calibrate::Predictor& predictor = profiles().find(profile);
-    return accumulation_seconds(gemm, predictor.kernel(gemm).seconds, plan(sums), capability, predictor);
+    return accumulation_seconds(gemm, predictor.kernel(gemm).seconds, plan(sums), gpu, predictor);
 }
 
 /// Sums read and written, less the 16 bits that the tables' products write.
@@ -50,6 +52,8 @@ TEST(Accumulation, RunsBesideOtherTilesElsewhere) {
     const double alone = predictor.kernel(few).seconds, longer = seconds(few, Dtype::fp32, ampere, "a100");
     EXPECT_GT(longer, 0);
     EXPECT_NEAR(alone + longer, (kernels::bytes(few) + 6.0 * 4096 * 4096) / rate, 1e-12);
+    EXPECT_EQ(seconds(product(8192), Dtype::fp32, *hardware::find("MI300X"), "mi300x"), 0);
+    EXPECT_GT(seconds(few, Dtype::fp32, *hardware::find("MI300X"), "mi300x"), 0);
 }
 
 TEST(Accumulation, IsOfFusedWeightGradientsAlone) {
@@ -57,7 +61,7 @@ TEST(Accumulation, IsOfFusedWeightGradientsAlone) {
     for (const GemmPass pass : {GemmPass::forward, GemmPass::data_gradient})
         EXPECT_EQ(seconds(product(8192, pass), Dtype::fp32, hopper, "h100"), 0);
     EXPECT_EQ(accumulation_seconds(product(8192), 1e-3, plan(Dtype::fp32, false), hopper, predictor), 0);
-    EXPECT_EQ(accumulation_seconds(product(8192), 1e-3, plan(Dtype::fp32), 0, predictor), 0) << "no NVIDIA GPU";
+    EXPECT_EQ(accumulation_seconds(product(8192), 1e-3, plan(Dtype::fp32), *hardware::find("TPU-v5e"), predictor), 0);
     const kernels::Pointwise add{kernels::PointwiseKind::add, Dtype::bf16, 512, 512};
     EXPECT_EQ(accumulation_seconds(add, 1e-3, plan(Dtype::fp32), hopper, predictor), 0);
 }

@@ -219,6 +219,27 @@ TEST(SeparateProducts, BiasesHaveGradientsApart) {
     EXPECT_EQ(columns, std::vector<std::uint64_t>(3, plan.model.hidden));
 }
 
+/// A cast, a product in fp32 and a cast back, of queries and keys, whoever joins kernels otherwise; nothing more is
+/// kept.
+TEST(Rotation, OfComplexNumbersIsThreeKernelsEachWay) {
+    for (const KernelFusion fusion : {KernelFusion::full, KernelFusion::operators}) {
+        Plan plan = llama(true, fusion);
+        const std::uint64_t joined = block(plan).saved_bytes();
+        plan.training.complex_rope = true;
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+        const ShardedLayer layer = block(plan);
+        const std::uint64_t turned = (4 + 2) * 16;  // columns of queries and keys
+        for (const auto& list : {piece(layer, "rope").forward, piece(layer, "rope").backward}) {
+            const std::vector<Pointwise> passes = kernels_in<Pointwise>(list);
+            ASSERT_EQ(passes.size(), 3U);
+            EXPECT_EQ(passes[0].kind, PointwiseKind::cast);
+            EXPECT_EQ(passes[1], (Pointwise{PointwiseKind::scale, kernels::Dtype::fp32, plan.rank_tokens(), turned}));
+            EXPECT_EQ(passes[2], passes[0]);
+        }
+        EXPECT_EQ(layer.saved_bytes(), joined);
+    }
+}
+
 /// Of 2 heads of keys and values copies for 4 of queries: attention keeps twice as many, and each is read and written.
 TEST(SharedHeads, AreCopiedWhereAttentionTakesNone) {
     const auto of = [](bool shared, KernelFusion fusion = KernelFusion::operators) {

@@ -47,6 +47,32 @@ TEST(NcclXml, IsReadWithRatesOfTheLinks) {
                      hardware::pcie4_bytes_per_second / 2);
 }
 
+/// The same node as RCCL writes it.
+std::string two_of_amd(const char* gcn) {
+    std::string text = two_gpus;
+    for (const auto& [from, to] : std::map<std::string, std::string>{
+             {"sm=\"80\"", fmt::format("sm=\"104\" gcn=\"{}\"", gcn)}, {"<nvlink", "<xgmi"}})
+        for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+            text.replace(at, from.size(), to);
+    return text;
+}
+
+TEST(NcclXml, OfRcclHasXgmiLinks) {
+    for (const auto& [gcn, rate] : std::map<const char*, double>{{"910", 50e9}, {"gfx942", 64e9}, {"gfx950", 76.8e9}}) {
+        const NodePlan node = parse_nccl_xml(two_of_amd(gcn), "topo.xml").plan;
+        ASSERT_EQ(node.gpu_to_gpu(0, 1).size(), 1u) << gcn;
+        const Link& link = node.links()[node.gpu_to_gpu(0, 1)[0]].link;
+        EXPECT_EQ(link.kind, LinkKind::xgmi);
+        EXPECT_DOUBLE_EQ(link.bytes_per_second, 4 * rate);
+    }
+    try {
+        (void)parse_nccl_xml(two_of_amd("908"), "topo.xml");
+        ADD_FAILURE() << "accepted";
+    } catch (const Error& e) {
+        EXPECT_NE(e.hint().find("gfx942"), std::string::npos) << e.what();
+    }
+}
+
 /// Number of links between kinds of device, by rate in MB/s.
 std::map<std::string, int> census(const NodePlan& plan) {
     std::map<std::string, int> links;

@@ -57,13 +57,15 @@ TEST(Node, HasTheDatasheetsNvlinks) {
     }
 }
 
-TEST(Node, DiesOfAnInstinctsModuleShareFourOfSixLinks) {
+TEST(Node, DiesOfAnInstinctsModuleShareFourLinks) {
     const NodePlan node = whole("mi250x-8");
     for (std::uint32_t die = 0; die < 8; ++die) {
-        EXPECT_EQ(nvlinks(node, die), 6u) << die;
+        EXPECT_EQ(nvlinks(node, die), die % 2 == 0 ? 7u : 6u) << die;
         EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(die, die ^ 1U)), 200e9) << die;
     }
     EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, 2)), 50e9);
+    EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, 6)), 100e9);
+    EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(2, 4)), 100e9);
     EXPECT_EQ(node.gpu_to_gpu(0, 7).size(), 2u) << "over 6";
     EXPECT_EQ(node.gpu_to_gpu(0, 4).size(), 2u) << "over 2 or 6";
     for (std::uint32_t a = 0; a < 8; ++a)

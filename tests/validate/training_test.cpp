@@ -152,6 +152,8 @@ TEST(MapTraining, ProductsAreApartWhereTheSoftwareKeepsThem) {
         const auto read = training(with(row, {{"switches", {{"framework", framework}}}}));
         return std::array{read.fused_qkv, read.fused_gate, read.enable_gqa};
     };
+    EXPECT_TRUE(training(with(llama, {{"switches", {{"framework", "torchtitan"}}}})).complex_rope);
+    EXPECT_FALSE(training(with(llama, {{"switches", {{"framework", "fms-fsdp (PyTorch)"}}}})).complex_rope);
     using Three = std::array<bool, 3>;
     EXPECT_EQ(of(llama, "Megatron-LM"), (Three{true, true, true}));
     EXPECT_EQ(of(llama, "fms-fsdp (PyTorch)"), (Three{false, false, false}));

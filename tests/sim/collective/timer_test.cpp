@@ -213,6 +213,20 @@ TEST(Times, AreThoseThatTheProfileMeasuredBetweenNodes) {
     EXPECT_NE(timer.seconds(CollectiveKind::all_reduce, 1e9, tree), 3e-1) << "who insists is not given a table";
 }
 
+/// Whatever joins the GPUs of a node.
+TEST(Times, NoLinkIsBusierThanItCanBe) {
+    for (const auto& [preset, profile] :
+         {std::pair{"mi300x", "mi300x"}, {"frontier", "mi250x"}, {"dgx-1v", "v100"}, {"superpod-a100", "a100"}}) {
+        const topology::Cluster cluster = topology::build({.preset = preset, .nodes = 4});
+        CollectiveTimer timer(cluster, profiles().find(profile), Group(first(32), 8));
+        for (const CollectiveKind kind : {all_reduce, CollectiveKind::all_gather}) {
+            const CollectiveTime time = timer.time(kind, 256 * MiB);
+            EXPECT_FALSE(time.busiest.empty()) << preset;
+            for (const LinkShare& link : time.busiest) EXPECT_LE(link.utilisation, 1 + 1e-9) << preset << link.link;
+        }
+    }
+}
+
 /// Rings around a torus use every link: faster than one ring through all chips, in latency and in bandwidth.
 TEST(Times, TorusRingsUseTheTorus) {
     const topology::Cluster cluster = topology::build({.preset = "tpu-v4", .nodes = 512});
