@@ -66,7 +66,7 @@ void fill_attention(const Reader& strategy, const Reader& training, const topolo
     plan.training.fused_attention = false;
 }
 
-/// torch.nn.functional.scaled_dot_product_attention on AMD's GPUs is AOTriton's (aten/src/ATen/Context.cpp: Composable
+/// torch.nn.functional.scaled_dot_product_attention on AMD's GPUs is AOTriton's (aten/src/ATen/Context.h: Composable
 /// Kernel's is to be asked for).
 void fill_attention_kernel(const Reader& training, const topology::Cluster& cluster, strategies::Plan& plan) {
     const bool of_amd = hardware::vendor(cluster.gpu().socket) == hardware::Vendor::amd;
