@@ -78,8 +78,9 @@ TEST_P(RandomKernels, LargerProductsTakeLonger) {
     aligned.constants.erase("unaligned_gemm");
     aligned.constants.erase("partly_aligned_gemm");
     const Predictor predictor(aligned);
-    // Of AMD's many a product lies between a small one and a large one that were read, whose rates are far apart.
-    const bool instinct = std::ranges::find(instincts(), GetParam()) != instincts().end();
+    // Of most of AMD's many a product lies between a small one and a large one that were read, whose rates are far
+    // apart.
+    const bool few = GetParam() != "mi355x" && std::ranges::find(instincts(), GetParam()) != instincts().end();
     double sum = 0;
     int count = 0;
     for (int i = 0; i < 5000; ++i) {
@@ -89,13 +90,12 @@ TEST_P(RandomKernels, LargerProductsTakeLonger) {
         (std::array{&large.m, &large.n, &large.k}[random.below(3)])[0] *= 2;
         const double before = predictor.kernel(small).seconds, after = predictor.kernel(large).seconds;
         if (before < 20e-6) continue;
-        EXPECT_GE(after, (instinct ? 0.65 : 0.8) * before)
-            << kernels::to_text(small) << " to " << kernels::to_text(large);
+        EXPECT_GE(after, (few ? 0.65 : 0.8) * before) << kernels::to_text(small) << " to " << kernels::to_text(large);
         sum += after / before;
         ++count;
     }
     ASSERT_GT(count, 1000);
-    EXPECT_GT(sum / count, instinct ? 1.5 : 1.8);
+    EXPECT_GT(sum / count, few ? 1.5 : 1.8);
 }
 
 TEST_P(RandomKernels, PointwiseTimeGrowsWithItsSize) {

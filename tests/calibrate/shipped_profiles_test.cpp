@@ -68,9 +68,10 @@ TEST_P(Shipped, KeepsItsLimits) {
     // P100's few shapes are of a library of 2017, whose narrow products depend on how operands lie; of L40S the clock
     // falls under its power limit, by how long a product took before (8,192 cubed has 207 TFLOP/s, others 257).
     // NCCL on PCIe changes its protocol between more of the sizes.
-    // AMD's are few shapes, or each the best of many kernels, from several sources.
+    // AMD's are few shapes (9 to 30 are kept aside), or each the best of many kernels, from several sources.
     const bool instinct = std::ranges::find(instincts(), GetParam()) != instincts().end();
-    const double room = instinct                                               ? 4.5
+    const double room = GetParam() == "mi355x"                                 ? 1.8
+                        : instinct                                             ? 4.1
                         : GetParam() == "p100"                                 ? 1.5
                         : GetParam() == "l40s" || GetParam() == "rtx-pro-6000" ? 1.35
                                                                                : 1;
