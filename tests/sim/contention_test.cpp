@@ -48,6 +48,19 @@ TEST(Contention, InsideANodeIsWhatWasRead) {
     EXPECT_NEAR(a100.beside(1, 4).whole, 1 - 1.18 / 2.08, 1e-12) << "whoever takes part";
 }
 
+/// RCCL takes 56 of an MI300X's 304 compute units, and eight of the 110 of a die of MI250X: the rest of what a product
+/// loses there is the traffic's.
+TEST(Contention, OnInstinctIsOfRcclsChannels) {
+    const auto traffic = [](const char* profile, const char* preset, double share_left) {
+        const Lost of{profile, two_nodes(preset, 0)};
+        const Contention lost = of.beside(1, 8);
+        EXPECT_NEAR(lost.whole, 1 - 1.21 / 2, 1e-12) << preset;
+        EXPECT_NEAR(lost.traffic, 1 - 1.21 / 2 / share_left, 1e-12) << preset;
+    };
+    traffic("mi300x", "mi300x", 248.0 / 304);
+    traffic("mi250x", "frontier", 102.0 / 110);
+}
+
 TEST(Contention, AmongNodesGrowsWithTheNicsThatAreUsed) {
     double last = 0;
     for (const std::uint32_t nics : {1U, 2U, 4U, 8U}) {
