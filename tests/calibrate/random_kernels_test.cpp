@@ -95,7 +95,7 @@ TEST_P(RandomKernels, LargerProductsTakeLonger) {
         ++count;
     }
     ASSERT_GT(count, 1000);
-    EXPECT_GT(sum / count, few ? 1.5 : 1.8);
+    EXPECT_GT(sum / count, few ? 1.5 : GetParam() == "mi355x" ? 1.7 : 1.8);
 }
 
 TEST_P(RandomKernels, PointwiseTimeGrowsWithItsSize) {
