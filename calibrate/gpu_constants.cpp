@@ -62,14 +62,26 @@ void add_unaligned(std::map<std::string, Constant>& out, const hardware::Gpu& bo
 
 }  // namespace
 
-std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
-    const hardware::Gpu& board = board_of(facts);
+std::map<std::string, Constant> board_constants(const hardware::Gpu& board) {
     const hardware::AttentionRates dropout =
         hardware::attention_dropout(hardware::AttentionKernel::newest, board.compute_capability);
     std::map<std::string, Constant> out{
         {"peak_half_flops", {board.half_flops, "flop/s", board.datasheet}},
         {"peak_single_flops", {board.fp32_flops, "flop/s", board.datasheet}},
         {"memory_bytes_per_second", {board.memory_bytes_per_second, "B/s", board.datasheet}},
+        {"attention_dropout_forward", {dropout.forward, "1", std::string(dropout.origin)}},
+        {"attention_dropout_backward", {dropout.backward, "1", std::string(dropout.origin)}},
+    };
+    if (board.fp8_flops > 0) out["peak_fp8_flops"] = {board.fp8_flops, "flop/s", board.datasheet};
+    if (board.fp4_flops > 0) out["peak_fp4_flops"] = {board.fp4_flops, "flop/s", board.datasheet};
+    if (board.tf32_flops > 0) out["peak_tf32_flops"] = {board.tf32_flops, "flop/s", board.datasheet};
+    return out;
+}
+
+std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
+    const hardware::Gpu& board = board_of(facts);
+    std::map<std::string, Constant> out = board_constants(board);
+    out.insert({
         {"sustained_gemm",
          {std::min(1.0, facts.sustained / facts.best), "1",
           fmt::format("{}{:g} TFLOP/s", facts.sustained_origin, facts.best)}},
@@ -84,8 +96,6 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
           "8% of variation on average among GPUs of one kind in a cluster (Sinha et al., arXiv 2208.11035), taken as "
           "the range between a box plot's whiskers: 5.4 standard deviations"}},
         {"attention_backward_rate", {facts.backward.rate, "1", std::string(facts.backward.origin)}},
-        {"attention_dropout_forward", {dropout.forward, "1", std::string(dropout.origin)}},
-        {"attention_dropout_backward", {dropout.backward, "1", std::string(dropout.origin)}},
         {"kernel_gap_seconds",
          {0.9e-6, "s",
           "3.8 us a kernel in a stream against 2.9 us of execution (NVIDIA blog, Getting Started with CUDA Graphs, "
@@ -98,16 +108,13 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
         {"collective_launch_seconds",
          {1.8e-6, "s", "two stream-event waits around the collective, each one kernel_gap_seconds"}},
         {"overlap_slowdown", beside_collectives(board.compute_capability)},
-    };
+    });
     if (hardware::is_hopper(board.compute_capability)) add_unaligned(out, board);
     if (facts.sustained_clock > 0)
         out["sustained_clock"] = {facts.sustained_clock, "1", std::string(facts.sustained_clock_origin)};
     if (board.multiprocessors > 0)
         out["multiprocessors"] = {static_cast<double>(board.multiprocessors), "1",
                                   "as the device reports them (cudaDeviceProp)"};
-    if (board.fp8_flops > 0) out["peak_fp8_flops"] = {board.fp8_flops, "flop/s", board.datasheet};
-    if (board.fp4_flops > 0) out["peak_fp4_flops"] = {board.fp4_flops, "flop/s", board.datasheet};
-    if (board.tf32_flops > 0) out["peak_tf32_flops"] = {board.tf32_flops, "flop/s", board.datasheet};
     if (facts.stream > 0)
         out["sustained_memory"] = {facts.stream / board.memory_bytes_per_second, "1",
                                    fmt::format("{:g} TB/s: {}", facts.stream / 1e12, facts.stream_origin)};

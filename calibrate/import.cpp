@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -39,7 +38,7 @@ void add_products(Profile& profile, kernels::Dtype dtype, std::span<const Produc
         const double flops = kernels::flops(kernels::Gemm{dtype, 1, p.m, p.n, p.k});
         table.points.push_back({p.m, p.n, p.k, static_cast<float>(flops / (p.teraflops * 1e12))});
     }
-    std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
+    std::ranges::sort(table.points, {}, &GemmPoint::shape);
     profile.gemm.push_back(std::move(table));
 }
 

@@ -28,16 +28,18 @@ std::string framework(const path& file) {
 
 }  // namespace
 
-GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std::string& device) {
-    const Csv csv(file, true);
+std::vector<GemmPoint> gemm_points(const Csv& csv) {
     const auto m = csv.column("m"), n = csv.column("n"), k = csv.column("k"), us = csv.column("us");
-    GemmTable table{dtype, provenance(file, device, framework(file)), {}};
+    std::vector<GemmPoint> points;
     for (std::size_t i = 0; i < csv.rows(); ++i)
-        table.points.push_back(
+        points.push_back(
             {csv.whole(i, m), csv.whole(i, n), csv.whole(i, k), static_cast<float>(csv.number(i, us) * 1e-6)});
-    std::sort(table.points.begin(), table.points.end(),
-              [](const auto& x, const auto& y) { return std::tie(x.m, x.n, x.k) < std::tie(y.m, y.n, y.k); });
-    return table;
+    std::ranges::sort(points, {}, &GemmPoint::shape);
+    return points;
+}
+
+GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std::string& device) {
+    return {dtype, provenance(file, device, framework(file)), gemm_points(Csv(file, true))};
 }
 
 AttentionTable aiconfigurator_attention(const path& file, const std::string& device) {

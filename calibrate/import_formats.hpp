@@ -5,11 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/csv.hpp"
 #include "calibrate/profile.hpp"
 
 namespace orrery::calibrate {
 
 using std::filesystem::path;
+
+/// Products of columns m, n, k and us, microseconds.
+std::vector<GemmPoint> gemm_points(const Csv& csv);
 
 /// NVIDIA AIConfigurator. gemm: m,n,k,us. attention: batch,seq,heads,kv_heads,head_dim,us; a reading above that of a
 /// longer sequence is lowered to it.

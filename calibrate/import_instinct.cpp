@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "calibrate/clean_gemm.hpp"
 #include "calibrate/csv.hpp"
+#include "calibrate/import_formats.hpp"
 
 namespace orrery::calibrate {
 
@@ -45,11 +45,7 @@ auto word_in(const std::string& file, std::size_t row, const std::string& text, 
 GemmTable instinct_gemm(const path& folder, std::string_view board, kernels::Dtype dtype, const std::string& device) {
     const std::string file = fmt::format("products_{}_{}.csv", board, kernels::name(dtype));
     const Csv csv(folder / file, true);
-    const auto m = csv.column("m"), n = csv.column("n"), k = csv.column("k"), us = csv.column("us");
-    GemmTable table{dtype, read_from(file, device, "hipBLASLt, AITER", "MIT, figures quoted"), {}};
-    for (std::size_t i = 0; i < csv.rows(); ++i)
-        table.points.push_back({csv.whole(i, m), csv.whole(i, n), csv.whole(i, k), seconds_in(csv, i, us)});
-    std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
+    GemmTable table{dtype, read_from(file, device, "hipBLASLt, AITER", "MIT, figures quoted"), gemm_points(csv)};
     lower_to_larger(table);
     return table;
 }

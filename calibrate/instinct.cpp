@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/statistics.hpp"
 #include "base/text.hpp"
+#include "calibrate/gpu_constants.hpp"
 #include "calibrate/import_instinct.hpp"
 #include "calibrate/modelled_collectives.hpp"
 #include "calibrate/predict_attention.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/profile_store.hpp"
 #include "calibrate/scaled_tables.hpp"
-#include "hardware/attention_kernels.hpp"
 #include "hardware/gpu.hpp"
 
 namespace orrery::calibrate {
@@ -117,23 +119,16 @@ Constant backward_rate(const Profile& profile) {
                 if (t.causal && t.backward == backward && p.seq >= 4096)
                     rates.push_back(kernels::flops(shape_of(p, t)) / p.seconds);
         if (rates.empty()) throw Error("no causal attention of 4,096 tokens and more was read", "add rows of it");
-        std::ranges::sort(rates);
-        return rates[rates.size() / 2];
+        return median(std::move(rates));
     };
     return {rate(true) / rate(false), "1", "medians of the tables of causal attention from 4,096 tokens on"};
 }
 
 void add_constants(Profile& profile, const Facts& facts, const Profile& hopper) {
     const hardware::Gpu& board = board_of(facts);
-    const hardware::AttentionRates dropout =
-        hardware::attention_dropout(hardware::AttentionKernel::newest, board.compute_capability);
     auto& out = profile.constants;
+    out = board_constants(board);
     add_borrowed(out, hopper);
-    out["peak_half_flops"] = {board.half_flops, "flop/s", board.datasheet};
-    out["peak_single_flops"] = {board.fp32_flops, "flop/s", board.datasheet};
-    if (board.tf32_flops > 0) out["peak_tf32_flops"] = {board.tf32_flops, "flop/s", board.datasheet};
-    if (board.fp8_flops > 0) out["peak_fp8_flops"] = {board.fp8_flops, "flop/s", board.datasheet};
-    out["memory_bytes_per_second"] = {board.memory_bytes_per_second, "B/s", board.datasheet};
     out["multiprocessors"] = {static_cast<double>(board.multiprocessors), "1", board.datasheet};
     out["sustained_gemm"] = lasting(facts.lasting, best_rate(profile, Dtype::bf16));
     if (facts.lasting_fp8.value > 0) out["sustained_fp8"] = lasting(facts.lasting_fp8, best_rate(profile, Dtype::fp8));
@@ -144,8 +139,6 @@ void add_constants(Profile& profile, const Facts& facts, const Profile& hopper) 
                                "products and collectives at once reach 21% of the ideal speedup on MI300X (ConCCL, "
                                "arXiv 2412.14335): two that take as long take 2 / 1.21 of that"};
     out["attention_backward_rate"] = backward_rate(profile);
-    out["attention_dropout_forward"] = {dropout.forward, "1", std::string(dropout.origin)};
-    out["attention_dropout_backward"] = {dropout.backward, "1", std::string(dropout.origin)};
 }
 
 /// The tables of another board of the architecture's, by the datasheets' peaks.

@@ -28,6 +28,8 @@ struct GemmPoint {
     std::uint32_t m, n, k;
     float seconds;
     float half_width = 0;
+    /// By which the points of a table are ordered.
+    [[nodiscard]] auto shape() const { return std::tuple(m, n, k); }
 };
 
 /// Whether the points were measured by `orrery calibrate`: published tables give no half-widths.

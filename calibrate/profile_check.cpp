@@ -43,7 +43,7 @@ void check_positive(double value, const Row& row, std::string_view what) {
     if (!is_positive(value)) check_positive(value, row.pointer(), what);
 }
 
-auto shape(const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); }
+auto shape(const GemmPoint& p) { return p.shape(); }
 auto shape(const BatchedGemmPoint& p) { return std::tuple(p.batch, p.m, p.n, p.k); }
 auto shape(const AttentionPoint& p) { return p.shape(); }
 auto shape(const ConvolutionPoint& p) { return convolution_key(p.shape); }

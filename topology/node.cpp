@@ -138,6 +138,8 @@ bool NodePlan::paths_alike() const {
     return true;
 }
 
+bool NodePlan::has_nvswitch() const { return std::ranges::find(vertices_, VertexKind::nvswitch) != vertices_.end(); }
+
 double NodePlan::ring_bytes_per_second(std::uint32_t ranks) const {
     ranks = std::min(ranks, gpus_);
     if (ranks < 2) return 0;

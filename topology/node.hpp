@@ -44,6 +44,7 @@ public:
     }
     [[nodiscard]] const std::vector<VertexKind>& vertices() const { return vertices_; }
     [[nodiscard]] const std::vector<NodeLink>& links() const { return links_; }
+    [[nodiscard]] bool has_nvswitch() const;
     /// All links that join GPUs (without any: the PCIe link) of one GPU, one direction.
     [[nodiscard]] double gpu_bytes_per_second() const;
     /// Of the node's first GPUs, as many as there are ranks: the links of each to the others or to NVSwitches, one

@@ -75,13 +75,11 @@ Machine machine_of_node(const topology::Cluster& cluster, std::uint32_t node) {
     Machine machine;
     machine.generation = generation_of(cluster.gpu_of(node * cluster.gpus_per_node()));
     const topology::NodePlan& plan = cluster.plan_of(node);
-    const auto& vertices = plan.vertices();
     machine.nics = std::max(1U, cluster.nics_per_node());
-    const bool nvswitch = std::ranges::find(vertices, topology::VertexKind::nvswitch) != vertices.end();
     machine.nvlink = plan.gpus() == 1 || std::ranges::any_of(plan.links(), [](const topology::NodeLink& l) {
                          return topology::joins_gpus(l.link.kind);
                      });
-    machine.nvls = nvswitch && machine.generation >= Generation::hopper;
+    machine.nvls = plan.has_nvswitch() && machine.generation >= Generation::hopper;
     if (machine.generation == Generation::ampere && machine.nvlink) machine.post_seconds = 2 * us;  // DGX A100: AMD
     return machine;
 }

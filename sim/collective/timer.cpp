@@ -151,7 +151,7 @@ std::vector<LinkShare> CollectiveTimer::busiest(const Loads& loads, double bytes
     };
     std::map<std::tuple<std::uint32_t, topology::LinkKind>, Kind> kinds;  // by tier and kind
     // Rings inside a node without switches take all its links, of which loads have those of one ring.
-    const bool without_switch = std::ranges::count(cluster_.plan_of(0).vertices(), topology::VertexKind::nvswitch) == 0;
+    const bool without_switch = !cluster_.plan_of(0).has_nvswitch();
     for (const auto& [id, load] : loads.bytes) {
         const topology::Link link = cluster_.link(id);
         if (without_switch && topology::joins_gpus(link.kind)) continue;
