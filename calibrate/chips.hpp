@@ -8,7 +8,7 @@
 
 namespace orrery::calibrate {
 
-/// "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p": default profiles of the chips of hardware::gpus().
+/// "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu7x": default profiles of the chips of hardware::gpus().
 std::span<const std::string_view> chips();
 
 /// Products and attention are one point each, a share of the datasheet's peak that was read on another generation;

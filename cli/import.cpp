@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -32,6 +33,7 @@ Examples:
   orrery import megatron doors/examples/gpt-1.7b.sh --cluster dgx-a100 --out train.json
   orrery import megatron doors/examples/gpt-1.7b.sh --gpu H100 --define NNODES=8 -- --micro-batch-size 8
   orrery import torchtitan doors/examples/llama3-8b.toml --cluster dgx-h100 --out llama.json
+  orrery import maxtext --cluster tpu-v5p --gpus 64 -- model_name=llama2-70b remat_policy=minimal
   orrery import nemo doors/examples/gpt3-5b.yaml --cluster dgx-a100 --set strategy.recompute=selective --strict
 )"
     "  orrery import deepspeed doors/examples/ds_zero2.json --gpu A100 --gpus 64 --set training.seq_length=2048 "
@@ -52,12 +54,18 @@ std::map<std::string, std::string> definitions(const std::vector<std::string>& t
     return all;
 }
 
+/// A flag, or KEY=VALUE that names no file.
+bool is_argument(const std::string& word, const doors::Importer& importer) {
+    if (word.starts_with('-')) return true;
+    return importer.takes_arguments && word.find('=') != std::string::npos && !std::filesystem::exists(word);
+}
+
 doors::Request request_of(const ImportOptions& options, const doors::Importer& importer) {
     doors::Request request = options.request;
     request.arguments = options.arguments;
     request.defines = definitions(options.defines);
     for (const std::string& text : options.set) request.changes.push_back(scenarios::parse_override(text));
-    if (request.file.starts_with('-')) {  // behind --, without a file: all words are arguments
+    if (is_argument(request.file, importer)) {  // behind --, without a file: all words are
         request.arguments.insert(request.arguments.begin(), request.file);
         request.file.clear();
     }

@@ -25,6 +25,8 @@ constexpr std::array table{
              read_hugging_face},
     Importer{"torchtitan", "TorchTitan", "a TorchTitan job configuration (TOML)", false, read_torchtitan},
     Importer{"nemo", "NeMo", "a NeMo training configuration (YAML)", false, read_nemo},
+    Importer{"maxtext", "MaxText", "a MaxText configuration (YAML), or its arguments KEY=VALUE behind --", true,
+             read_maxtext},
 };
 
 std::string title_of(const Request& request, const Importer& importer) {

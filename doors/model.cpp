@@ -82,4 +82,10 @@ void put_transformers_modules(const std::string& named, Draft& draft) {
     }
 }
 
+bool has_experts(const Draft& draft) {
+    if (draft.whole("/model/num_experts", 0) > 0) return true;
+    const nlohmann::ordered_json* const name = draft.find("/model/name");
+    return name != nullptr && is_listed(name->get<std::string>()) && models::find(name->get<std::string>()).experts > 0;
+}
+
 }  // namespace orrery::doors

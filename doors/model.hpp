@@ -18,4 +18,7 @@ void put_named_model(const std::string& named, Draft& draft);
 /// PyTorch's own loss (strategies/README.md). Nothing where the file cannot be read, which put_named_model says.
 void put_transformers_modules(const std::string& named, Draft& draft);
 
+/// Whether the model that the draft names or writes out has experts, for all that is known.
+bool has_experts(const Draft& draft);
+
 }  // namespace orrery::doors

@@ -11,5 +11,6 @@ void read_deepspeed(const Request& request, Draft& draft);
 void read_hugging_face(const Request& request, Draft& draft);
 void read_torchtitan(const Request& request, Draft& draft);
 void read_nemo(const Request& request, Draft& draft);
+void read_maxtext(const Request& request, Draft& draft);
 
 }  // namespace orrery::doors

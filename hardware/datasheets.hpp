@@ -32,6 +32,9 @@ inline constexpr double tpu_v4_link_bytes_per_second = 50e9;
 inline constexpr double tpu_v5e_link_bytes_per_second = 400e9 / 4 / 2;
 /// Google Cloud documentation, TPU v5p: 4,800 Gb/s a chip over six links.
 inline constexpr double tpu_v5p_link_bytes_per_second = gigabits(4800) / 6;
+/// Google Cloud documentation, TPU v6e and TPU7x: 800 GB/s a chip over four links and 1,200 over six, both directions
+/// together.
+inline constexpr double tpu_v6e_link_bytes_per_second = 800e9 / 4 / 2, tpu7x_link_bytes_per_second = 1200e9 / 6 / 2;
 /// A TPU host's port of the data centre's network: two NICs of 100 Gb/s (Google Cloud documentation, TPU v5e; How to
 /// Scale Your Model, part 2: typically 25 GB/s a host), and a chip's way to it, PCIe (the same: 15 GB/s a chip).
 inline constexpr double tpu_host_bytes_per_second = gigabits(200), tpu_pcie_bytes_per_second = 15e9;

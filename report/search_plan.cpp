@@ -22,8 +22,10 @@ std::string recompute(const Strategy& s) {
     if (s.recompute == Recompute::none) return "none";
     if (s.recompute == Recompute::selective)
         return s.recompute_modules.empty() ? "selective" : "selective, " + s.recompute_modules;
-    const char* const kept =
-        s.checkpoint_policy == strategies::CheckpointPolicy::nothing ? "" : " but each second product";
+    using strategies::CheckpointPolicy;
+    const char* const kept = s.checkpoint_policy == CheckpointPolicy::nothing           ? ""
+                             : s.checkpoint_policy == CheckpointPolicy::every_second_mm ? " but each second product"
+                                                                                        : " but named results";
     return s.recompute_num_layers == 0 ? fmt::format("full{}", kept)
                                        : fmt::format("full{}, {} layers", kept, s.recompute_num_layers);
 }

@@ -74,8 +74,12 @@ std::string recompute_text(const strategies::Strategy& s) {
     if (s.recompute == Recompute::none) return "no recomputation";
     if (s.recompute == Recompute::selective)
         return s.recompute_modules.empty() ? "selective recomputation" : "recomputation of " + s.recompute_modules;
-    const bool kept = s.checkpoint_policy != strategies::CheckpointPolicy::nothing;
-    const char* const how = kept ? "recomputation but of attention and each second product" : "full recomputation";
+    using strategies::CheckpointPolicy;
+    std::string how = "full recomputation";
+    if (s.checkpoint_policy == CheckpointPolicy::every_second_mm)
+        how = "recomputation but of attention and each second product";
+    if (s.checkpoint_policy == CheckpointPolicy::save_only_these_names)
+        how = fmt::format("recomputation but of {}", s.checkpoint_names);
     if (s.recompute_num_layers == 0) return how;
     return fmt::format("{} of {} layers a chunk", how, s.recompute_num_layers);
 }

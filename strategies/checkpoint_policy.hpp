@@ -22,10 +22,12 @@ struct RunAgain {
 
     [[nodiscard]] std::uint64_t all_kept_bytes() const;
 };
-RunAgain run_again(const ShardedLayer& layer, CheckpointPolicy policy);
+/// Under save_only_these_names (jax.checkpoint_policies) products whose results have these names are kept, with what
+/// tensor ranks exchange of them, and fused attention; where a layer stops_early nothing is that no backward needs.
+RunAgain run_again(const ShardedLayer& layer, KeptResults keeps, bool stops_early = false);
 
 /// Throws Error at "/strategy/checkpoint_policy" where no whole layer runs again, or products are not those of linear
-/// layers alone.
+/// layers alone; at "/strategy/checkpoint_names" where these are not the policy's.
 void check_checkpoint_policy(const Plan& plan);
 
 }  // namespace orrery::strategies

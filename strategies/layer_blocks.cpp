@@ -30,7 +30,7 @@ std::vector<KeptTensor> kept_of_whole(const ShardedLayer& layer, Again again, st
                                       const std::vector<std::uint32_t>& begins) {
     std::vector<KeptTensor> tensors;
     if (from == 0) tensors.push_back({.bytes = layer.input_bytes});
-    const RunAgain repeats = run_again(layer, again.keeps);
+    const RunAgain repeats = run_again(layer, again.keeps, again.stops_early);
     for (std::size_t i = 0; i < begins.size(); ++i)
         if (const std::uint64_t bytes = repeats.kept_bytes[from + i]; bytes > 0)
             tensors.push_back({bytes, begins[i], false});
@@ -59,7 +59,8 @@ std::uint64_t sum(const std::vector<std::uint64_t>& bytes) {
 
 /// What a layer keeps, and leaves: split, for gradients of weights behind that of its input.
 LayerBlocks sizes(const ShardedLayer& layer, Again again, bool split) {
-    if (again.whole) return {.saved_bytes = layer.input_bytes + run_again(layer, again.keeps).all_kept_bytes()};
+    if (again.whole)
+        return {.saved_bytes = layer.input_bytes + run_again(layer, again.keeps, again.stops_early).all_kept_bytes()};
     LayerBlocks blocks;
     const Reruns runs = reruns(layer, again.modules);
     blocks.saved_bytes = layer.saved_bytes() - sum(runs.dropped);
@@ -83,7 +84,7 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
         if (parameter.held && parameter.trained) ++(parameter.experts > 0 ? blocks.expert_tensors : blocks.tensors);
     const auto flow = static_cast<std::uint32_t>(step.flows.size());
     step.flows.push_back(layer.flow);
-    if (again.whole && again.keeps != CheckpointPolicy::nothing) step.flows.back().complete = false;
+    if (again.whole && again.keeps.policy != CheckpointPolicy::nothing) step.flows.back().complete = false;
     const auto add = [&](const char* suffix, const auto& ops_of) {
         Builder builder(layer.name + suffix);
         std::vector<BlockOp> ops = ops_of(builder);

@@ -36,7 +36,7 @@ ForwardOps forward_ops(Intern& intern, Builder& builder, const ShardedLayer& lay
 std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, Again again,
                                    std::size_t to) {
     BlockWriter writer(intern, builder);
-    const RunAgain repeats = run_again(layer, again.keeps);
+    const RunAgain repeats = run_again(layer, again.keeps, again.stops_early);
     for (std::size_t i = 0; i < to; ++i)
         writer.piece(repeats.works[i], Phase::recompute, {writer.scratch(layer.pieces[i].saved_bytes)}, {},
                      i + 1 == to);
@@ -50,7 +50,7 @@ std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const Sharde
     constexpr BufferId kept = ~BufferId{0};
     std::vector<BufferId> brought(layer.pieces.size(), kept);  // what recomputation brings back
     const bool runs_again = again.whole || !again.modules.empty();
-    const RunAgain repeats = runs_again ? run_again(layer, again.keeps) : RunAgain{};
+    const RunAgain repeats = runs_again ? run_again(layer, again.keeps, again.stops_early) : RunAgain{};
     const auto repeat = [&](std::size_t i, std::vector<BufferId> back) {
         writer.piece(repeats.works[i], Phase::recompute, std::move(back), {}, false);
     };

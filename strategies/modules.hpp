@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/enum_set.hpp"
+
 namespace orrery::strategies {
 
 /// Megatron-LM, transformer_config.py, recompute_modules.
@@ -22,31 +24,7 @@ enum class Module : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> module_names{"core_attn", "mla_up_proj",    "layernorm", "moe_act",
                                                               "mlp",       "shared_experts", "moe"};
 
-class ModuleSet {
-public:
-    constexpr ModuleSet() = default;
-    constexpr ModuleSet(Module module) : bits_(static_cast<std::uint8_t>(1U << static_cast<unsigned>(module))) {}
-
-    [[nodiscard]] constexpr bool has(Module module) const { return meets(ModuleSet(module)); }
-    [[nodiscard]] constexpr bool meets(ModuleSet other) const { return (bits_ & other.bits_) != 0; }
-    [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
-    /// A number for each set, 0 for none.
-    [[nodiscard]] constexpr std::uint8_t bits() const { return bits_; }
-    constexpr ModuleSet& operator|=(ModuleSet other) {
-        bits_ |= other.bits_;
-        return *this;
-    }
-    friend constexpr ModuleSet operator|(ModuleSet a, ModuleSet b) { return a |= b; }
-    friend constexpr ModuleSet operator&(ModuleSet a, ModuleSet b) {
-        ModuleSet both;
-        both.bits_ = a.bits_ & b.bits_;
-        return both;
-    }
-    constexpr bool operator==(const ModuleSet&) const = default;
-
-private:
-    std::uint8_t bits_ = 0;
-};
+using ModuleSet = EnumSet<Module, std::uint8_t>;
 
 /// Modules whose results are thrown away as well, and brought back with what they keep inside (Megatron-LM,
 /// CheckpointWithoutOutput): of the others the input alone is kept, and the result goes on.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/model_spec.hpp"
+#include "strategies/checkpoint_names.hpp"
 #include "strategies/mesh.hpp"
 #include "strategies/modules.hpp"
 #include "strategies/rank_placement.hpp"
@@ -19,20 +20,26 @@ namespace orrery::strategies {
 enum class Recompute : std::uint8_t { none, selective, full };
 
 /// What is kept all the same of a layer that runs again as a whole (checkpoint_policy.hpp).
-enum class CheckpointPolicy : std::uint8_t { nothing, every_second_mm };
+enum class CheckpointPolicy : std::uint8_t { nothing, every_second_mm, save_only_these_names };
+
+struct KeptResults {
+    constexpr KeptResults(CheckpointPolicy of = CheckpointPolicy::nothing, CheckpointNames named = {})
+        : policy(of), names(named) {}
+    CheckpointPolicy policy;
+    CheckpointNames names;  ///< save_only_these_names: these
+};
 
 /// What the backward of a layer runs again.
 struct Again {
-    Again(Recompute of, ModuleSet named = Module::core_attn, bool early = false,
-          CheckpointPolicy kept = CheckpointPolicy::nothing)
+    Again(Recompute of, ModuleSet named = Module::core_attn, bool early = false, KeptResults kept = {})
         : whole(of == Recompute::full),
           stops_early(early),
           modules(of == Recompute::selective ? named : ModuleSet{}),
           keeps(kept) {}
-    bool whole;              ///< all of it: its input alone is kept, and what its policy says
-    bool stops_early;        ///< of what runs again, up to the last piece that leaves what its backward needs
-    ModuleSet modules;       ///< else these
-    CheckpointPolicy keeps;  ///< of a whole layer
+    bool whole;         ///< all of it: its input alone is kept, and what its policy says
+    bool stops_early;   ///< of what runs again, up to the last piece that leaves what its backward needs
+    ModuleSet modules;  ///< else these
+    KeptResults keeps;  ///< of a whole layer
 };
 
 /// How ranks that share sequences bring queries, keys and values together: Megatron-LM's cp-comm-type.
@@ -151,6 +158,7 @@ struct Strategy {
     std::string recompute_modules = {};                          ///< selective: modules_named(); empty: core_attn
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
     CheckpointPolicy checkpoint_policy = CheckpointPolicy::nothing;
+    std::string checkpoint_names = {};     ///< save_only_these_names: checkpoint_names_in()
     bool recompute_early_stop = false;     ///< what runs again does while its backward needs what comes of it
     bool synchronize_checkpoints = false;  ///< DeepSpeed's synchronize_checkpoint_boundary (checkpoint_boundary.hpp)
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
@@ -219,8 +227,10 @@ struct Strategy {
     [[nodiscard]] bool syncs_each_micro_batch() const { return kept().gradients != Placement::partial; }
     /// Of layers that are run again; of a checked strategy.
     [[nodiscard]] Again again() const {
-        return {recompute, modules_named(recompute_modules).value_or(Module::core_attn), recompute_early_stop,
-                checkpoint_policy};
+        return {recompute,
+                modules_named(recompute_modules).value_or(Module::core_attn),
+                recompute_early_stop,
+                {checkpoint_policy, checkpoint_names_in(checkpoint_names).value_or(CheckpointNames{})}};
     }
 };
 

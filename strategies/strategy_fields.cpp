@@ -67,7 +67,8 @@ static_assert(all_to_alls.size() == enumerators<AllToAllAlgorithm>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array policies{word("nothing", CheckpointPolicy::nothing),
-                              word("every_second_mm", CheckpointPolicy::every_second_mm)};
+                              word("every_second_mm", CheckpointPolicy::every_second_mm),
+                              word("save_only_these_names", CheckpointPolicy::save_only_these_names)};
 static_assert(policies.size() == enumerators<CheckpointPolicy>);
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam),
                                   word("powersgd", Compression::powersgd), word("by_ratio", Compression::by_ratio)};
@@ -262,8 +263,13 @@ constexpr std::array of_strategy{
     field<&Strategy::checkpoint_policy>({.name = "checkpoint_policy", .words = policies,
         .help = "What a layer that full recomputation repeats keeps all the same; every_second_mm: results of fused "
                 "attention, of the first of each two products, and of reduce-scatters (TorchTitan's "
-                "selective_ac_option \"op\").",
-        .origin = "PyTorch (create_selective_checkpoint_contexts); TorchTitan"}),
+                "selective_ac_option \"op\"); save_only_these_names: checkpoint_names.",
+        .origin = "PyTorch (create_selective_checkpoint_contexts); TorchTitan; JAX (jax.checkpoint_policies)"}),
+    field<&Strategy::checkpoint_names>({.name = "checkpoint_names",
+        .help = "Results that save_only_these_names keeps, by MaxText's names between commas: query_proj, key_proj, "
+                "value_proj, query_wa_proj, kv_wa_proj, context (attention's), out_proj, mlpwi_0, mlpwi_1, mlpwo, "
+                "and of experts moe_mlpwi_0, moe_mlpwi_1, moe_mlpwo.",
+        .when_absent = "none", .origin = "MaxText (remat_policy)"}),
     field<&Strategy::recompute_early_stop>({.name = "recompute_early_stop",
         .help = "A layer or module that recomputation repeats stops where its backward needs nothing more, without "
                 "dropout before the last product: PyTorch's non-reentrant checkpoint since 2.1, of PyTorch's own "

@@ -39,6 +39,12 @@ std::span<const Design> tpu_designs() {
         torus({"tpu-v5p", "TPU v5p chips in a 3-D torus, 6 links of 100 GB/s", "Google Cloud documentation, TPU v5p",
                8960, 8960},
               "TPU-v5p", "16x20x28", 3, tpu_v5p_link_bytes_per_second, 4),
+        torus({"tpu-v6e", "TPU v6e (Trillium) chips in a 2-D torus, 4 links of 100 GB/s",
+               "Google Cloud documentation, TPU v6e", 256, 256},
+              "TPU-v6e", "16x16", 2, tpu_v6e_link_bytes_per_second, 8),
+        torus({"tpu7x", "TPU7x (Ironwood) chips in a 3-D torus, 6 links of 100 GB/s",
+               "Google Cloud documentation, TPU7x", 9216, 9216},
+              "TPU7x", "16x16x36", 3, tpu7x_link_bytes_per_second, 4),
     };
     return designs;
 }

@@ -135,7 +135,7 @@ ClusterSpec slices(const Row& row, const Gpu& chip, std::uint32_t chips) {
         spec.fabric.kind = "multislice";
         spec.fabric.groups = count;
     }
-    const bool flat = chip.name == "TPU-v5e";
+    const bool flat = chip.name == "TPU-v5e" || chip.name == "TPU-v6e";
     const std::uint32_t side = !flat && each % 64 == 0 ? 4 : 1;  // of what slices are made of
     std::vector<std::uint32_t> shape = topology::even_shape(each / (side * side * side), flat ? 2 : 3);
     for (std::uint32_t& extent : shape) extent *= side;

@@ -110,6 +110,7 @@ constexpr std::array table{
     FieldRule{"strategy", "recompute_modules", of_words},
     FieldRule{"strategy", "recompute_num_layers", of_words},
     FieldRule{"strategy", "checkpoint_policy", never},
+    FieldRule{"strategy", "checkpoint_names", never},
     FieldRule{"strategy", "recompute_early_stop", of_software},
     FieldRule{"strategy", "split_classes", never},
     FieldRule{"strategy", "synchronize_checkpoint_boundary", never},

@@ -285,12 +285,6 @@ void read_batches(const Givens& given, Draft& draft) {
             *draft.accumulation * (whole_number(local->value).value_or(size) / std::max<std::uint64_t>(1, size));
 }
 
-/// Of a model of the catalog; others' products are those of linear layers for all that is known.
-bool has_experts(const Draft& draft) {
-    const nlohmann::ordered_json* const name = draft.find("/model/name");
-    return name != nullptr && models::find(name->get<std::string>()).experts > 0;
-}
-
 /// selective_ac_option: "op", or every how many layers (distributed/activation_checkpoint.py).
 void read_recomputation(const Givens& given, Draft& draft) {
     const Given* const mode = given.find("activation_checkpoint.mode");

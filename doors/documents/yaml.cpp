@@ -78,4 +78,13 @@ Json read_yaml(const std::string& file) {
     }
 }
 
+Json yaml_value(const std::string& text) {
+    static const std::string nowhere;
+    try {
+        return Converter(nowhere).json_of(YAML::Load(text));
+    } catch (const YAML::Exception&) {
+        return text;
+    }
+}
+
 }  // namespace orrery::doors

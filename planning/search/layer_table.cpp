@@ -46,8 +46,9 @@ void append(std::vector<Sum>& sums, const Sum& next) {
 
 std::uint32_t again_key(const strategies::Strategy& strategy) {
     const strategies::Again again = strategy.again();
-    const auto policy = static_cast<std::uint32_t>(again.keeps);
-    return again.whole ? 1U | policy << 8U : std::uint32_t{again.modules.bits()} << 1U;
+    const auto policy = static_cast<std::uint32_t>(again.keeps.policy);
+    return again.whole ? 1U | policy << 8U | std::uint32_t{again.keeps.names.bits()} << 16U
+                       : std::uint32_t{again.modules.bits()} << 1U;
 }
 
 LayerTable::Key LayerTable::key(const strategies::Plan& plan) {

@@ -47,6 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
                              "training.seq_length=1024", "--set", "training.global_batch_size=64"},
                             8},
                     Example{"torchtitan", {"torchtitan", "doors/examples/llama3-8b.toml", "--cluster", "dgx-h100"}, 64},
+                    Example{"maxtext", {"maxtext", "doors/examples/llama2-70b-maxtext.yml", "--strict"}, 128},
                     Example{"nemo", {"nemo", "doors/examples/gpt3-5b.yaml", "--cluster", "dgx-a100", "--strict"}, 128}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -26,6 +26,7 @@ constexpr Shipped shipped[] = {
     {"import_deepspeed", "doors/examples", ".json"},
     {"import_hf", "scenarios/models", ".json"},
     {"import_megatron", "doors/examples", ".sh"},
+    {"import_maxtext", "doors/examples", ".yml"},
     {"import_nemo", "doors/examples", ".yaml"},
     {"import_torchtitan", "doors/examples", ".toml"},
     {"rows", "scenarios/validation", ".json", 30'000},

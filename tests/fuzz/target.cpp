@@ -24,6 +24,7 @@ constexpr std::array table{
     Target{"import_deepspeed", Form::json, import_deepspeed},
     Target{"import_hf", Form::json, import_hf},
     Target{"import_megatron", Form::lines, import_megatron},
+    Target{"import_maxtext", Form::lines, import_maxtext},
     Target{"import_nemo", Form::lines, import_nemo},
     Target{"import_torchtitan", Form::lines, import_torchtitan},
     Target{"measured_run", Form::json, measured_run},

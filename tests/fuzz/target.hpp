@@ -76,6 +76,7 @@ bool hugging_face(const std::string& input);
 bool import_deepspeed(const std::string& input);
 bool import_hf(const std::string& input);
 bool import_megatron(const std::string& input);
+bool import_maxtext(const std::string& input);
 bool import_nemo(const std::string& input);
 bool import_torchtitan(const std::string& input);
 bool measured_run(const std::string& input);

@@ -137,6 +137,9 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
                  "strategy.tensor=2", "strategy.recompute=selective", "strategy.recompute_modules=moe_act,layernorm"}),
         written("scenarios/gpt-tiny-cpu.json", {"strategy.pipeline=2", "strategy.pipeline_layers=1,3"}),
         written("scenarios/gpt-tiny-cpu.json",
+                {"strategy.recompute=full", "strategy.checkpoint_policy=save_only_these_names",
+                 "strategy.checkpoint_names=out_proj", "training.software=jax"}),
+        written("scenarios/gpt-tiny-cpu.json",
                 {"strategy.data=2", "training.global_batch_size=16", "strategy.replica_micro_batches=1,3"}),
         every_key_of_a_whole_training()};
     // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer; what other

@@ -254,6 +254,15 @@ void any_key(Dice& dice, json& s) {
     }
     if (key.name == "compression_passes") of_plan["compression_ratio"] = 4;
     if (key.name == "autocast") casts(s);
+    if (key.name == "checkpoint_names" && dice.coin()) {
+        of_plan.update({{"checkpoint_policy", "save_only_these_names"},
+                        {"recompute", "full"},
+                        {"checkpoint_names", dice.one_of<std::string>({"context", "query_proj,key_proj,mlpwi_0",
+                                                                       "out_proj,moe_mlpwi_0,moe_mlpwi_1",
+                                                                       "kv_wa_proj,mlpwi_0,mlpwi_1,mlpwo"})}});
+        of_plan.erase("recompute_modules");
+        s["training"]["software"] = "jax";
+    }
     if (key.name == "checkpoint_policy" && dice.coin()) {
         casts(s);
         s["training"].erase("autocast");

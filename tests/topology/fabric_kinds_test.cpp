@@ -73,6 +73,8 @@ const std::vector<Case>& cases() {
         {"tpu-v4", {.preset = "tpu-v4", .nodes = 64}, 64, 6, 32},
         {"tpu-v5e", {.preset = "tpu-v5e"}, 256, 16, 32},
         {"tpu-v5p", {.preset = "tpu-v5p", .nodes = 128}, 128, 8, 32},
+        {"tpu-v6e", {.preset = "tpu-v6e"}, 256, 16, 32},
+        {"tpu7x", {.preset = "tpu7x", .nodes = 128}, 128, 8, 32},
     };
     return all;
 }
@@ -192,6 +194,9 @@ TEST(FabricKinds, TpuPodsHaveTheirPublishedSizes) {
     const Cluster v5e = build({.preset = "tpu-v5e"});
     EXPECT_DOUBLE_EQ(v5e.fabric().bisection_bytes_per_second(), 1.6e12) << "Google Cloud documentation, TPU v5e";
     EXPECT_EQ(build({.preset = "tpu-v5p"}).nodes(), 8960u);
+    const Cluster v6e = build({.preset = "tpu-v6e"});
+    EXPECT_DOUBLE_EQ(v6e.fabric().bisection_bytes_per_second(), 3.2e12) << "Google Cloud documentation, TPU v6e";
+    EXPECT_EQ(build({.preset = "tpu7x"}).nodes(), 9216u);
 }
 
 /// A slice's routes are its torus's; what leaves it crosses both chips' ways to their hosts, the hosts' cables and

@@ -1,0 +1,47 @@
+// Results of a layer that a checkpoint may keep by name: jax.ad_checkpoint.checkpoint_name, in MaxText's words.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/enum_set.hpp"
+
+namespace orrery::strategies {
+
+struct Piece;
+
+/// MaxText, configs/base.yml (remat_policy), and where layers/attentions.py, attention_mla.py, linears.py and moe.py
+/// give them: queries, keys and values as attention takes them, behind their norms and rotation.
+enum class CheckpointName : std::uint8_t {
+    query_proj,
+    key_proj,
+    value_proj,
+    query_wa_proj,  ///< latent attention: what queries are made of, if that is narrow
+    kv_wa_proj,     ///< what keys and values are made of
+    context,        ///< results of fused attention, with their log-sum-exps
+    out_proj,
+    mlpwi_0,  ///< the gate of a gated MLP; of another all of its first product, with mlpwi_1
+    mlpwi_1,
+    mlpwo,
+    moe_mlpwi_0,  ///< of experts
+    moe_mlpwi_1,
+    moe_mlpwo,
+};
+inline constexpr std::array<std::string_view, 13> checkpoint_names{
+    "query_proj", "key_proj", "value_proj", "query_wa_proj", "kv_wa_proj",  "context",  "out_proj",
+    "mlpwi_0",    "mlpwi_1",  "mlpwo",      "moe_mlpwi_0",   "moe_mlpwi_1", "moe_mlpwo"};
+
+using CheckpointNames = EnumSet<CheckpointName, std::uint16_t>;
+
+/// Names between commas; nothing where one is unknown, or there is none.
+std::optional<CheckpointNames> checkpoint_names_in(std::string_view text);
+
+/// Of each of the products that a piece is, in order, the names of what it leaves: all of them have to be kept for it
+/// to be. Empty for a piece without named products.
+std::vector<CheckpointNames> names_of_products(const Piece& piece);
+
+}  // namespace orrery::strategies
