@@ -38,6 +38,8 @@ inline constexpr double tpu_v6e_link_bytes_per_second = 800e9 / 4 / 2, tpu7x_lin
 /// A TPU host's port of the data centre's network: two NICs of 100 Gb/s (Google Cloud documentation, TPU v5e; How to
 /// Scale Your Model, part 2: typically 25 GB/s a host), and a chip's way to it, PCIe (the same: 15 GB/s a chip).
 inline constexpr double tpu_host_bytes_per_second = gigabits(200), tpu_pcie_bytes_per_second = 15e9;
+/// The same: 32 GB/s of a TPU v6e; taken for a TPU7x, of which none is published.
+inline constexpr double tpu_v6e_pcie_bytes_per_second = 32e9;
 
 // PCIe x16 in one direction: GT/s x 16 lanes x 128/130 (PCI-SIG base specifications 3.0, 4.0, 5.0).
 inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;

@@ -31,6 +31,9 @@ std::uint32_t users(const topology::NodePlan& plan, const std::vector<bool>& run
     return count;
 }
 
+/// Of a chip with its router on it; 0 for others.
+double chip_rate(const topology::Cluster& cluster) { return cluster.fabric().parts().host_bytes_per_second; }
+
 }  // namespace
 
 bool has_host(const topology::Cluster& cluster, topology::GpuId gpu) {
@@ -45,9 +48,9 @@ void require_host(const strategies::Plan& plan, const topology::Cluster& cluster
                     fmt::format("{} is copied to hosts, and {} has none here", key, cluster.gpu_of(gpu).name),
                     fmt::format("{}, or name another cluster", remedy));
     };
-    if (plan.strategy.cpu_offloading_num_layers > 0) refuse("cpu_offloading_num_layers", "set it to 0");
     if (plan.offloads_weights()) refuse("offload_param_device", "set it to \"none\"");
-    refuse("optimizer_cpu_offload", "set it to false");
+    if (plan.strategy.optimizer_cpu_offload) refuse("optimizer_cpu_offload", "set it to false");
+    if (chip_rate(cluster) == 0) refuse("cpu_offloading_num_layers", "set it to 0");
 }
 
 HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predictor& predictor, topology::GpuId gpu,
@@ -57,6 +60,11 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
         rate_ = predictor.constant("memory_bytes_per_second") / 2;
         takes_cores_ = true;
         from_ = "half of the rate at which it reads and writes memory";
+        return;
+    }
+    if (const double line = chip_rate(cluster); line > 0) {
+        rate_ = line * hardware::host_copy_share(line);
+        from_ = fmt::format("{:.0f}% of a link of {:.1f} GB/s", 100 * hardware::host_copy_share(line), line / 1e9);
         return;
     }
     const std::uint32_t node = cluster.node_of(gpu);

@@ -10,15 +10,15 @@
 
 namespace orrery::sim {
 
-/// Whether a GPU has a host to copy to: chips of a pod have none here.
+/// Whether a GPU has a host that keeps its weights or runs its optimizer: those of chips take activations alone.
 bool has_host(const topology::Cluster& cluster, topology::GpuId gpu);
 
-/// Throws Error with the key of what a plan copies to hosts, where a GPU has none.
+/// Throws Error with the key of what a plan copies to hosts, where a GPU has none for it.
 void require_host(const strategies::Plan& plan, const topology::Cluster& cluster, topology::GpuId gpu);
 
 /// Time of a copy as the profile measured it; without a table, from the datasheet's rate of the narrowest link to the
 /// nearest CPU (hardware::host_copy_share of it). Ranks of a node run the same program and so copy at the same time:
-/// what shares a PCIe switch's link, and the host's memory, gets its part of it. A CPU's device copies within its own
+/// what shares a PCIe switch's link, and the host's memory, gets its part of it. A chip of a pod has a way of its own. A CPU's device copies within its own
 /// memory, by the core that computes: it reads and writes every byte. Not modelled: messages of NICs on the same links
 /// (they turn off at the switch), copies both ways at once, memory of the other socket.
 class HostCopies {

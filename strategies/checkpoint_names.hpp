@@ -17,6 +17,7 @@ struct Piece;
 /// MaxText, configs/base.yml (remat_policy), and where layers/attentions.py, attention_mla.py, linears.py and moe.py
 /// give them: queries, keys and values as attention takes them, behind their norms and rotation.
 enum class CheckpointName : std::uint8_t {
+    decoder_layer_input,  ///< which is kept anyway
     query_proj,
     key_proj,
     value_proj,
@@ -31,9 +32,20 @@ enum class CheckpointName : std::uint8_t {
     moe_mlpwi_1,
     moe_mlpwo,
 };
-inline constexpr std::array<std::string_view, 13> checkpoint_names{
-    "query_proj", "key_proj", "value_proj", "query_wa_proj", "kv_wa_proj",  "context",  "out_proj",
-    "mlpwi_0",    "mlpwi_1",  "mlpwo",      "moe_mlpwi_0",   "moe_mlpwi_1", "moe_mlpwo"};
+inline constexpr std::array<std::string_view, 14> checkpoint_names{"decoder_layer_input",
+                                                                   "query_proj",
+                                                                   "key_proj",
+                                                                   "value_proj",
+                                                                   "query_wa_proj",
+                                                                   "kv_wa_proj",
+                                                                   "context",
+                                                                   "out_proj",
+                                                                   "mlpwi_0",
+                                                                   "mlpwi_1",
+                                                                   "mlpwo",
+                                                                   "moe_mlpwi_0",
+                                                                   "moe_mlpwi_1",
+                                                                   "moe_mlpwo"};
 
 using CheckpointNames = EnumSet<CheckpointName, std::uint16_t>;
 

@@ -145,6 +145,25 @@ void check_checkpoint_names(const Plan& plan) {
                "set checkpoint_policy to \"save_only_these_names\", or leave them out", Source::origin_of_key);
 }
 
+/// What goes to the host by name is what is kept by name, or the layer's input.
+void check_offload_names(const Plan& plan) {
+    constexpr const char* key = "/strategy/offload_names";
+    const Strategy& strategy = plan.strategy;
+    if (strategy.offload_names.empty()) return;
+    const auto away = checkpoint_names_in(strategy.offload_names);
+    const CheckpointNames kept = checkpoint_names_in(strategy.checkpoint_names).value_or(CheckpointNames{}) |
+                                 CheckpointName::decoder_layer_input;
+    if (!away || !kept.holds(*away))
+        refuse(key, fmt::format("\"{}\" is not what layers keep", strategy.offload_names),
+               fmt::format("write some of {}, between commas", set_to_text(kept, checkpoint_names)),
+               Source::origin_of_key);
+    if (strategy.cpu_offloading_num_layers == 0 || strategy.recompute != Recompute::full)
+        refuse(key, fmt::format("{}, but no layer that runs again is offloaded", strategy.offload_names),
+               "set cpu_offloading_num_layers, and recompute to \"full\"", Source::origin_of_key);
+    if (plan.training.software != hardware::Software::tensorflow)
+        refuse(key, "names are JAX's", "set training.software to \"jax\", or leave it out", Source::origin_of_key);
+}
+
 void check_every_second(const Plan& plan) {
     const auto only = [](bool holds, const std::string& otherwise, const char* remedy, Source source) {
         if (!holds) refuse(policy_key, "every_second_mm, but " + otherwise, remedy, source);
@@ -163,6 +182,7 @@ void check_every_second(const Plan& plan) {
 
 void check_checkpoint_policy(const Plan& plan) {
     check_checkpoint_names(plan);
+    check_offload_names(plan);
     const CheckpointPolicy policy = plan.strategy.checkpoint_policy;
     if (policy == CheckpointPolicy::nothing) return;
     const bool every_second = policy == CheckpointPolicy::every_second_mm;

@@ -57,10 +57,22 @@ std::uint64_t sum(const std::vector<std::uint64_t>& bytes) {
     return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
 }
 
+/// Of a layer that runs again: its input, the results that its policy keeps, and what of them is not sent to the host.
+LayerBlocks sizes_of_whole(const ShardedLayer& layer, Again again) {
+    LayerBlocks blocks;
+    blocks.saved_bytes = layer.input_bytes + run_again(layer, again.keeps, again.stops_early).all_kept_bytes();
+    if (again.keeps.offloaded.empty()) return blocks;
+    KeptResults away = again.keeps;
+    away.names = again.keeps.offloaded;
+    const bool input = away.names.has(CheckpointName::decoder_layer_input);
+    blocks.stays_bytes = blocks.saved_bytes - run_again(layer, away, again.stops_early).all_kept_bytes() -
+                         (input ? layer.input_bytes : 0);
+    return blocks;
+}
+
 /// What a layer keeps, and leaves: split, for gradients of weights behind that of its input.
 LayerBlocks sizes(const ShardedLayer& layer, Again again, bool split) {
-    if (again.whole)
-        return {.saved_bytes = layer.input_bytes + run_again(layer, again.keeps, again.stops_early).all_kept_bytes()};
+    if (again.whole) return sizes_of_whole(layer, again);
     LayerBlocks blocks;
     const Reruns runs = reruns(layer, again.modules);
     blocks.saved_bytes = layer.saved_bytes() - sum(runs.dropped);

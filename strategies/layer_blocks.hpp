@@ -24,6 +24,7 @@ struct LayerBlocks {
     /// In two parts: of saved_bytes, what the weight gradient needs, and what the input gradient adds to it: gradients
     /// of outputs, and inputs that ran again.
     std::uint64_t weight_saved_bytes = 0, left_for_weights = 0;
+    std::uint64_t stays_bytes = 0;         ///< of saved_bytes, what stays where a layer is offloaded
     ParameterCounts counts{};              ///< this rank's
     std::uint32_t tensors = 0;             ///< of this rank's trained parameters, those of experts not among them
     std::uint32_t expert_tensors = 0;      ///< the same of one expert

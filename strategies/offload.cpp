@@ -47,7 +47,7 @@ void Offload::before(const Slot& slot, std::size_t position, const Slot* next, s
 void Offload::behind(const Slot& slot, std::size_t position, const Slot* next, BufferId saved) {
     if (layers_ == 0 || !offloaded(slot.chunk, position)) return;
     const PlacedLayer& placed = stage_.chunks[slot.chunk][position];
-    const std::uint64_t bytes = placed.blocks->saved_bytes;
+    const std::uint64_t bytes = placed.blocks->saved_bytes - placed.blocks->stays_bytes;
     const BufferId host = builder_.buffer(bytes, Keep::activation, Where::host);
     const BufferId copied = builder_.buffer(0, Keep::scratch);
     builder_.emit(Lane::offload,
@@ -80,7 +80,7 @@ void Offload::reload_beside(const Slot& slot, std::size_t position) {
 /// whose memory it may take.
 void Offload::reload(const Slot& slot, std::size_t position) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][position];
-    const std::uint64_t bytes = placed.blocks->saved_bytes;
+    const std::uint64_t bytes = placed.blocks->saved_bytes - placed.blocks->stays_bytes;
     std::vector<BufferId> reads = done_;
     reads.push_back(on_host_.at(layer(slot, position)));
     on_host_.erase(layer(slot, position));

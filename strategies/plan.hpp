@@ -23,10 +23,12 @@ enum class Recompute : std::uint8_t { none, selective, full };
 enum class CheckpointPolicy : std::uint8_t { nothing, every_second_mm, save_only_these_names };
 
 struct KeptResults {
-    constexpr KeptResults(CheckpointPolicy of = CheckpointPolicy::nothing, CheckpointNames named = {})
-        : policy(of), names(named) {}
+    constexpr KeptResults(CheckpointPolicy of = CheckpointPolicy::nothing, CheckpointNames named = {},
+                          CheckpointNames away = {})
+        : policy(of), names(named), offloaded(away) {}
     CheckpointPolicy policy;
-    CheckpointNames names;  ///< save_only_these_names: these
+    CheckpointNames names;      ///< save_only_these_names: these
+    CheckpointNames offloaded;  ///< of what is kept, all that layers which are offloaded send to the host; none: all
 };
 
 /// What the backward of a layer runs again.
@@ -163,6 +165,7 @@ struct Strategy {
     bool synchronize_checkpoints = false;  ///< DeepSpeed's synchronize_checkpoint_boundary (checkpoint_boundary.hpp)
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
+    std::string offload_names = {};  ///< of what these keep, checkpoint_names_in(); empty: all
     /// optimizer-cpu-offload: so much of the optimizer's states (optimizer-offload-fraction) lies in host memory, whose
     /// processor updates it; overlap-cpu-optimizer-d2h-h2d: gradients leave, are used and come back as weights bucket
     /// by bucket (optimizer_offload.hpp).
@@ -230,7 +233,8 @@ struct Strategy {
         return {recompute,
                 modules_named(recompute_modules).value_or(Module::core_attn),
                 recompute_early_stop,
-                {checkpoint_policy, checkpoint_names_in(checkpoint_names).value_or(CheckpointNames{})}};
+                {checkpoint_policy, checkpoint_names_in(checkpoint_names).value_or(CheckpointNames{}),
+                 checkpoint_names_in(offload_names).value_or(CheckpointNames{})}};
     }
 };
 

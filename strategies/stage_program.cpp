@@ -65,6 +65,7 @@ private:
     struct Saved {
         BufferId all = 0;  ///< or the rest of it
         BufferId for_weights = 0, left = 0;
+        BufferId stays = 0;  ///< what is not offloaded, where that is not all or nothing
     };
     /// What the first call of a slot takes of another stage or chunk.
     using Input = std::optional<BufferId>;
@@ -254,7 +255,9 @@ const StageWriter::Saved& StageWriter::keep(const Slot& slot, std::size_t i) {
     const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
     of_layers.reserve(alike.size());
     const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
-    Saved kept{builder_.buffer(alike[i] * (blocks.saved_bytes - blocks.weight_saved_bytes), Keep::activation)};
+    const std::uint64_t apart = blocks.weight_saved_bytes + blocks.stays_bytes;
+    Saved kept{builder_.buffer(alike[i] * (blocks.saved_bytes - apart), Keep::activation)};
+    if (blocks.stays_bytes > 0) kept.stays = builder_.buffer(alike[i] * blocks.stays_bytes, Keep::activation);
     if (blocks.weight_gradient != LayerBlocks::none)
         kept.for_weights = builder_.buffer(alike[i] * blocks.weight_saved_bytes, Keep::activation);
     of_layers.insert(of_layers.end(), alike[i], kept);
@@ -268,6 +271,7 @@ StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, std:
     use.begin(input);
     use.kept.push_back(kept.all);
     if (chunk[i].blocks->weight_gradient != LayerBlocks::none) use.kept.push_back(kept.for_weights);
+    if (chunk[i].blocks->stays_bytes > 0) use.kept.push_back(kept.stays);
     weights_.before(slot, i, use.reads, use.writes);
     casts_.before(slot, chunk[i], use.reads);
     if (i + layers == chunk.size()) hand_on(slot, use.writes);
@@ -316,6 +320,7 @@ StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, Inp
     weights_.before(slot, i, use.reads, use.writes);
     offload_.before(slot, i, following(slot), use.reads, use.writes);
     use.reads.push_back(offload_.back(slot, i, kept.all));
+    if (blocks.stays_bytes > 0) use.reads.push_back(kept.stays);
     if (blocks.weight_gradient != LayerBlocks::none) {
         use.reads.push_back(kept.for_weights);
         if (slot.work == SlotWork::input_gradient)

@@ -281,6 +281,10 @@ constexpr std::array of_strategy{
     field<&Strategy::cpu_offloading_num_layers>({.name = "cpu_offloading_num_layers", .min = 0, .max = max_layers,
         .help = "The first so many layers of each chunk keep in host memory what their backward needs; 0: none.",
         .origin = "Megatron-LM"}),
+    field<&Strategy::offload_names>({.name = "offload_names",
+        .help = "Of what offloaded layers keep, the results that go to host memory: decoder_layer_input, which is "
+                "their input, and some of checkpoint_names. The rest stays.",
+        .when_absent = "all", .origin = "JAX (save_and_offload_only_these_names); MaxText (remat_policy)"}),
     field<&Strategy::optimizer_cpu_offload>({.name = "optimizer_cpu_offload",
         .help = "The optimizer's states lie in host memory, and the host's processor updates them.",
         .origin = "Ren et al. 2021, arXiv:2101.06840 (ZeRO-Offload); Megatron-LM"}),

@@ -36,6 +36,7 @@ struct Design {
     std::string_view shape = {};                           ///< that fabric's at the default size
     std::uint32_t dimensions = 0;                          ///< that fabric's at other sizes
     std::uint32_t chips_per_host = 0;                      ///< of chips by themselves
+    double host_bytes_per_second = 0;                      ///< of a chip's way to its host, one direction
 };
 
 std::span<const Design> superpod_designs();

@@ -135,6 +135,7 @@ std::shared_ptr<const Fabric> named(const Design& design, const ClusterSpec& spe
     parts.nodes = spec.nodes > 0 ? spec.nodes + more : sized ? 0 : design.preset.default_nodes + more;
     parts.on_chip = design.node.empty();
     parts.chips_per_host = std::max(1U, design.chips_per_host);
+    parts.host_bytes_per_second = design.host_bytes_per_second;
     const FabricSpec shaped = resized(design, spec);
     if (shaped.link_bytes_per_second > 0) parts.trunk_bytes_per_second = shaped.link_bytes_per_second;
     auto fabric = kind.make(shaped, parts);

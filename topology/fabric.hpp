@@ -36,6 +36,7 @@ struct FabricParts {
     Switch fabric_switch = {};
     bool on_chip = false;              ///< every port is its own router
     std::uint32_t chips_per_host = 1;  ///< chips that share a host and its port of the data centre's network
+    double host_bytes_per_second = 0;  ///< of each chip's way to it, one direction; 0: not of chips
     double oversubscription = 1;       ///< leaf down : up, for kinds that plan their leaves
 };
 

@@ -51,7 +51,7 @@ Trunk Multislice::trunk(std::uint32_t id) const {
     id -= chip_links();
     if (id < 2 * ports()) {
         const std::uint32_t chip = id % ports(), host = first_host + host_of(chip);
-        const double relative = tpu_pcie_bytes_per_second / rate;
+        const double relative = parts().host_bytes_per_second / rate;
         return id < ports() ? Trunk{chip, host, 1, 1, 0, relative} : Trunk{host, chip, 1, 1, 0, relative};
     }
     id -= 2 * ports();

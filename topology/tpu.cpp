@@ -8,7 +8,7 @@ namespace {
 
 /// Chips of a host: How to Scale Your Model, part 2 (host size).
 constexpr Design torus(const Preset& preset, std::string_view chip, std::string_view shape, std::uint32_t dimensions,
-                       double link, std::uint32_t chips_per_host) {
+                       double link, std::uint32_t chips_per_host, double host = tpu_pcie_bytes_per_second) {
     return {.preset = preset,
             .node = "",
             .gpu = chip,
@@ -20,7 +20,8 @@ constexpr Design torus(const Preset& preset, std::string_view chip, std::string_
             .fabric = "torus",
             .shape = shape,
             .dimensions = dimensions,
-            .chips_per_host = chips_per_host};
+            .chips_per_host = chips_per_host,
+            .host_bytes_per_second = host};
 }
 
 }  // namespace
@@ -41,10 +42,10 @@ std::span<const Design> tpu_designs() {
               "TPU-v5p", "16x20x28", 3, tpu_v5p_link_bytes_per_second, 4),
         torus({"tpu-v6e", "TPU v6e (Trillium) chips in a 2-D torus, 4 links of 100 GB/s",
                "Google Cloud documentation, TPU v6e", 256, 256},
-              "TPU-v6e", "16x16", 2, tpu_v6e_link_bytes_per_second, 8),
+              "TPU-v6e", "16x16", 2, tpu_v6e_link_bytes_per_second, 8, tpu_v6e_pcie_bytes_per_second),
         torus({"tpu7x", "TPU7x (Ironwood) chips in a 3-D torus, 6 links of 100 GB/s",
                "Google Cloud documentation, TPU7x", 9216, 9216},
-              "TPU7x", "16x16x36", 3, tpu7x_link_bytes_per_second, 4),
+              "TPU7x", "16x16x36", 3, tpu7x_link_bytes_per_second, 4, tpu_v6e_pcie_bytes_per_second),
     };
     return designs;
 }

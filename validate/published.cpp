@@ -116,6 +116,7 @@ constexpr std::array table{
     FieldRule{"strategy", "synchronize_checkpoint_boundary", never},
     FieldRule{"strategy", "cpu_offloading_num_layers",
               "a switch, else all layers of DeepSpeed's checkpoints in host memory (map_strategy.cpp)"},
+    FieldRule{"strategy", "offload_names", never},
     FieldRule{"strategy", "optimizer_cpu_offload", of_words},
     FieldRule{"strategy", "optimizer_offload_fraction", "all of it"},
     FieldRule{"strategy", "overlap_cpu_optimizer_d2h_h2d", "with DeepSpeed (map_strategy.cpp)"},

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <optional>
+#include <utility>
 
 #include "doors/convert.hpp"
 #include "doors/maxtext/maxtext.hpp"
@@ -16,10 +19,15 @@ namespace {
 struct Named {
     std::string_view theirs, ours;
 };
-constexpr std::array named{Named{"llama3-405b", "llama3.1-405b"},      Named{"llama3.3-70b", "llama3.1-70b"},
-                           Named{"deepseek2-16b", "deepseek-v2-lite"}, Named{"deepseek2-236b", "deepseek-v2"},
-                           Named{"deepseek3-671b", "deepseek-v3"},     Named{"kimi-k2-1t", "kimi-k2"},
-                           Named{"llama4-17b-16e", "llama4-scout"},    Named{"llama4-17b-128e", "llama4-maverick"}};
+constexpr std::array named{Named{"llama3-405b", "llama3.1-405b"},
+                           Named{"llama3.3-70b", "llama3.1-70b"},
+                           Named{"deepseek2-16b", "deepseek-v2-lite"},
+                           Named{"deepseek2-236b", "deepseek-v2"},
+                           Named{"deepseek3-671b", "deepseek-v3"},
+                           Named{"deepseek3-671b-2dfsdp", "deepseek-v3"},
+                           Named{"kimi-k2-1t", "kimi-k2"},
+                           Named{"llama4-17b-16e", "llama4-scout"},
+                           Named{"llama4-17b-128e", "llama4-maverick"}};
 
 std::string in_catalog(const std::string& name) {
     const auto* const row = std::ranges::find(named, name, &Named::theirs);
@@ -44,6 +52,37 @@ constexpr std::array sizes{Size{"base_emb_dim", "hidden_size", 2048},
                            Size{"num_experts", "num_experts", 0},
                            Size{"num_experts_per_tok", "num_experts_per_tok", 0},
                            Size{"first_num_dense_layers", "first_k_dense_replace", 0}};
+
+/// A scale of 2^n doubles, in turn, heads and MLP, the width, and layers (configs/types.py, get_individual_scales).
+struct Doublings {
+    unsigned heads = 0, width = 0, layers = 0;
+};
+std::optional<Doublings> doublings(const Givens& given, Draft& draft) {
+    const Given* const said = given.find("global_parameter_scale");
+    if (said == nullptr) return Doublings{};
+    const std::uint64_t scale = whole_number(said->value).value_or(0);
+    constexpr std::uint64_t most = 1U << 16U;
+    if (!std::has_single_bit(scale) || scale > most) {
+        draft.findings.refuse(said->origin.place, said->origin.name, "is no power of two", "1, 2, 4, ... 65536");
+        return std::nullopt;
+    }
+    const auto log = static_cast<unsigned>(std::bit_width(scale) - 1);
+    return Doublings{log / 3 + (log % 3 > 0 ? 1 : 0), log / 3 + (log % 3 > 1 ? 1 : 0), log / 3};
+}
+
+void scale_sizes(const Givens& given, Draft& draft) {
+    const auto by = doublings(given, draft);
+    if (!by) return;
+    for (const auto& [key, times] : {std::pair{"num_attention_heads", by->heads},
+                                     {"num_key_value_heads", by->heads},
+                                     {"intermediate_size", by->heads},
+                                     {"hidden_size", by->width},
+                                     {"num_hidden_layers", by->layers}}) {
+        const std::string pointer = fmt::format("/model/{}", key);
+        if (times > 0)
+            draft.set(pointer, draft.whole(pointer, 1) << times, given.find("global_parameter_scale")->origin);
+    }
+}
 
 void read_sizes(const Givens& given, bool all, Draft& draft) {
     for (const Size& size : sizes) {
@@ -80,8 +119,12 @@ void read_model(const Request& request, const Givens& given, Draft& draft) {
     if (unnamed) {
         read_decoder(given, draft);
         read_sizes(given, true, draft);
+        scale_sizes(given, draft);
     } else if (const std::string ours = in_catalog(text_of(name->value)); !ours.empty()) {
         draft.set("/model/name", ours, name->origin);
+        if (const Given* const scale = given.find("global_parameter_scale"); scale != nullptr && scale->value != 1)
+            draft.findings.not_modelled(scale->origin.place, scale->origin.name, "a named model has its own sizes",
+                                        "leave it out");
         read_sizes(given, false, draft);
     } else {
         return draft.findings.refuse(name->origin.place, name->origin.name,

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "doors/maxtext/maxtext.hpp"
 #include "doors/model.hpp"
+#include "models/catalog.hpp"
 
 namespace orrery::doors::maxtext {
 
@@ -84,14 +86,39 @@ Policy custom(const Givens& given, Draft& draft) {
     return policy;
 }
 
-void note_offloaded(const Policy& policy, const Origin& origin, const Given* input, Draft& draft) {
-    const bool inputs = input != nullptr && text_of(input->value) == "offload";
-    if (policy.offloaded.empty() && !inputs) return;
-    const Origin& at = policy.offloaded.empty() ? input->origin : origin;
-    draft.findings.not_modelled(at.place, at.name,
-                                "what goes to host memory stays on the chip: memory is counted too high, and copies "
-                                "take no time",
-                                "compare with a measurement before you rely on the difference");
+std::vector<std::string_view> once(const std::vector<std::string_view>& names) {
+    std::vector<std::string_view> each;
+    for (const std::string_view name : names)
+        if (std::ranges::find(each, name) == each.end()) each.push_back(name);
+    return each;
+}
+
+/// Experts' products have the names of a dense layer's as well (layers/moe.py).
+std::vector<std::string_view> with_experts(const std::vector<std::string_view>& names, const Draft& draft) {
+    std::vector<std::string_view> all = once(names);
+    if (!has_experts(draft)) return all;
+    for (const auto& [dense, of_experts] :
+         {std::pair{"mlpwi_0", "moe_mlpwi_0"}, {"mlpwi_1", "moe_mlpwi_1"}, {"mlpwo", "moe_mlpwo"}})
+        if (std::ranges::find(names, dense) != names.end()) all.emplace_back(of_experts);
+    return once(all);
+}
+
+/// Of a model that the draft names or writes out; 0 where it is described elsewhere.
+std::uint64_t layers_of(const Draft& draft) {
+    const nlohmann::ordered_json* const name = draft.find("/model/name");
+    const std::uint64_t named = name == nullptr ? 0 : models::find(name->get<std::string>()).layers;
+    return draft.whole("/model/num_hidden_layers", named);
+}
+
+/// Every layer sends what goes to the host; the names say what, where it is not all that the layer keeps.
+void read_offloaded(const std::vector<std::string_view>& names, const Origin& origin, Draft& draft) {
+    if (names.empty()) return;
+    const std::uint64_t layers = layers_of(draft);
+    if (layers == 0)
+        return draft.findings.not_modelled(origin.place, origin.name, "what goes to host memory stays on the chip",
+                                           "--set strategy.cpu_offloading_num_layers=N, all layers");
+    draft.set("/strategy/cpu_offloading_num_layers", layers, origin);
+    draft.set("/strategy/offload_names", fmt::format("{}", fmt::join(names, ",")), origin);
 }
 
 }  // namespace
@@ -111,20 +138,18 @@ void read_remat(const Givens& given, Draft& draft) {
                                          "full, custom, minimal, minimal_with_context, save_qkv_proj, ...");
         policy = *known;
     }
-    note_offloaded(policy, origin, name == "custom" ? given.find("decoder_layer_input") : nullptr, draft);
     draft.set("/strategy/recompute", "full", origin);
     draft.set("/strategy/recompute_early_stop", true, origin);  // jax.checkpoint drops what nobody takes
-    std::vector<std::string_view> kept;
-    for (const std::string_view each : policy.saved + policy.offloaded)
-        if (std::ranges::find(kept, each) == kept.end()) kept.push_back(each);
-    // Experts' products have the names of a dense layer's as well (layers/moe.py).
-    if (has_experts(draft))
-        for (const std::string_view each : mlp)
-            if (std::ranges::find(kept, each) != kept.end())
-                kept.push_back(each == "mlpwi_0" ? "moe_mlpwi_0" : each == "mlpwi_1" ? "moe_mlpwi_1" : "moe_mlpwo");
-    if (kept.empty()) return;
-    draft.set("/strategy/checkpoint_policy", "save_only_these_names", origin);
-    draft.set("/strategy/checkpoint_names", fmt::format("{}", fmt::join(kept, ",")), origin);
+    const std::vector<std::string_view> kept = with_experts(policy.saved + policy.offloaded, draft);
+    if (!kept.empty()) {
+        draft.set("/strategy/checkpoint_policy", "save_only_these_names", origin);
+        draft.set("/strategy/checkpoint_names", fmt::format("{}", fmt::join(kept, ",")), origin);
+    }
+    std::vector<std::string_view> away = with_experts(policy.offloaded, draft);
+    const Given* const input = given.find("decoder_layer_input");  // of custom alone
+    if (name == "custom" && input != nullptr && text_of(input->value) == "offload")
+        away.insert(away.begin(), "decoder_layer_input");
+    read_offloaded(away, origin, draft);
 }
 
 }  // namespace orrery::doors::maxtext

@@ -292,7 +292,8 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
 /// last layer, but one, or two where every layer is copied, and ends with its first. Where every layer is copied and a
 /// forward and a backward take turns, all copies back begin behind the forward's last layer but one.
 const Bounds::Copies& Bounds::copies(const Plan& plan, const Stage& of) {
-    const std::uint32_t offloaded = plan.strategy.cpu_offloading_num_layers;
+    const bool in_part = !plan.strategy.offload_names.empty();  // how much is copied then is not in the table
+    const std::uint32_t offloaded = in_part ? 0 : plan.strategy.cpu_offloading_num_layers;
     const auto [place, fresh] = shape_.copies.try_emplace(offloaded);
     if (!fresh) return place->second;
     const LayerTable& layers = *shape_.layers;

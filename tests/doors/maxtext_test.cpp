@@ -56,6 +56,18 @@ TEST(MaxText, HasTheDefaultsOfItsBase) {
     EXPECT_EQ(at(job, "/strategy/data"), 64);
 }
 
+/// configs/types.py, get_individual_scales: heads and MLP, then the width, then layers.
+TEST(MaxText, ScalesItsDefaultModel) {
+    const Imported job = words({"global_parameter_scale=32"});
+    ASSERT_FALSE(job.refused()) << refusals(job);
+    EXPECT_EQ(at(job, "/model/num_attention_heads"), 16 * 4);
+    EXPECT_EQ(at(job, "/model/intermediate_size"), 7168 * 4);
+    EXPECT_EQ(at(job, "/model/hidden_size"), 2048 * 4);
+    EXPECT_EQ(at(job, "/model/num_hidden_layers"), 16 * 2);
+    EXPECT_EQ(at(words({"global_parameter_scale=2"}), "/model/hidden_size"), 2048);
+    EXPECT_TRUE(says(words({"global_parameter_scale=3"}), Verdict::refused, "is no power of two"));
+}
+
 TEST(MaxText, KnowsSlicesByName) {
     const auto chips = [](const char* topology, const char* count) {
         Request request;
@@ -124,10 +136,11 @@ TEST(MaxText, KeepsWhatItsPoliciesKeep) {
     EXPECT_TRUE(says(llama({"remat_policy=half"}), Verdict::refused, "this policy is not known here"));
     const Imported away = llama({"remat_policy=qkv_proj_offloaded"});
     EXPECT_EQ(at(away, "/strategy/checkpoint_names"), "query_proj,key_proj,value_proj");
-    EXPECT_TRUE(says(away, Verdict::not_modelled, "host memory"));
+    EXPECT_EQ(at(away, "/strategy/offload_names"), "query_proj,key_proj,value_proj");
+    EXPECT_EQ(at(away, "/strategy/cpu_offloading_num_layers"), 80) << "inputs stay";
     const Imported own = llama({"remat_policy=custom", "decoder_layer_input=offload", "mlpwi=device", "context=remat"});
     EXPECT_EQ(at(own, "/strategy/checkpoint_names"), "mlpwi_0,mlpwi_1");
-    EXPECT_TRUE(says(own, Verdict::not_modelled, "host memory"));
+    EXPECT_EQ(at(own, "/strategy/offload_names"), "decoder_layer_input");
     EXPECT_TRUE(says(llama({"remat_policy=custom", "mlpwo=disk"}), Verdict::refused, "this word is not known here"));
     const Imported experts = words({"model_name=mixtral-8x7b", "remat_policy=minimal"});
     EXPECT_TRUE(at(experts, "/strategy/checkpoint_names").get<std::string>().ends_with("moe_mlpwo"));

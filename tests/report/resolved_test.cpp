@@ -138,7 +138,8 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
         written("scenarios/gpt-tiny-cpu.json", {"strategy.pipeline=2", "strategy.pipeline_layers=1,3"}),
         written("scenarios/gpt-tiny-cpu.json",
                 {"strategy.recompute=full", "strategy.checkpoint_policy=save_only_these_names",
-                 "strategy.checkpoint_names=out_proj", "training.software=jax"}),
+                 "strategy.checkpoint_names=out_proj", "training.software=jax",
+                 "strategy.cpu_offloading_num_layers=1", "strategy.offload_names=out_proj"}),
         written("scenarios/gpt-tiny-cpu.json",
                 {"strategy.data=2", "training.global_batch_size=16", "strategy.replica_micro_batches=1,3"}),
         every_key_of_a_whole_training()};

@@ -263,6 +263,12 @@ void any_key(Dice& dice, json& s) {
         of_plan.erase("recompute_modules");
         s["training"]["software"] = "jax";
     }
+    if (key.name == "offload_names" && dice.coin()) {
+        of_plan.update({{"recompute", "full"}, {"offload_names", "decoder_layer_input"}});
+        of_plan.emplace("cpu_offloading_num_layers", 1);
+        of_plan.erase("recompute_modules");
+        s["training"]["software"] = "jax";
+    }
     if (key.name == "checkpoint_policy" && dice.coin()) {
         casts(s);
         s["training"].erase("autocast");

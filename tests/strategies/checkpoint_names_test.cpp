@@ -168,6 +168,59 @@ TEST(CheckpointNames, LatentAttentionAndExpertsHaveTheirs) {
     EXPECT_GT(kept.bytes, again(experts).bytes);
 }
 
+/// Bytes that all copies of a step send to the host and bring back, a token of a layer; the peak of the device.
+struct Copied {
+    double out = 0, back = 0;
+    std::uint64_t peak = 0, host = 0;
+};
+
+Copied copied(const std::string& names) {
+    Plan plan = named("query_proj,mlpwi_1,out_proj");
+    plan.strategy.cpu_offloading_num_layers = plan.model.layers;
+    plan.strategy.offload_names = names;
+    EXPECT_EQ(refused_at(plan), "accepted") << names;
+    const StepProgram step = build(plan);
+    EXPECT_EQ(verify(step), std::vector<std::string>{});
+    const StageMemory use = memory(step, 0);
+    Copied all{.peak = use.peak, .host = use.host};
+    const double tokens = static_cast<double>(plan.rank_tokens()) * plan.model.layers * plan.micro_batches();
+    for (const Op& op : step.programs[0].ops)
+        if (const auto* copy = std::get_if<Copy>(&op.what))
+            (copy->to == Copy::To::host ? all.out : all.back) += static_cast<double>(copy->bytes) / tokens;
+    return all;
+}
+
+/// Of what offloaded layers keep, what is named leaves and comes back, and the rest stays where it is.
+TEST(CheckpointNames, WhatIsNamedGoesToTheHost) {
+    const Copied all = copied(""), input = copied("decoder_layer_input"), heads_alone = copied("query_proj"),
+                 two = copied("decoder_layer_input,query_proj");
+    EXPECT_EQ(all.out, 2 * (64 + 64 + 192 + 64)) << "all that is kept";
+    EXPECT_EQ(input.out, 2 * 64);
+    EXPECT_EQ(two.out, input.out + heads_alone.out);
+    EXPECT_EQ(copied("decoder_layer_input,query_proj,mlpwi_1,out_proj").out, all.out);
+    for (const Copied& each : {all, input, heads_alone, two}) EXPECT_EQ(each.back, each.out);
+    EXPECT_LT(all.peak, two.peak);
+    EXPECT_LT(two.peak, input.peak);
+    EXPECT_LT(input.host, two.host);
+}
+
+TEST(CheckpointNames, WhatGoesToTheHostIsKept) {
+    const std::string key = "/strategy/offload_names";
+    Plan plan = named("query_proj");
+    plan.strategy.offload_names = "query_proj";
+    EXPECT_EQ(refused_at(plan), key) << "no layer is offloaded";
+    plan.strategy.cpu_offloading_num_layers = plan.model.layers;
+    EXPECT_EQ(refused_at(plan), "accepted");
+    plan.strategy.offload_names = "key_proj";
+    EXPECT_EQ(refused_at(plan), key) << "is not kept";
+    plan.strategy.offload_names = "decoder_layer_input";
+    plan.strategy.checkpoint_policy = CheckpointPolicy::nothing;
+    plan.strategy.checkpoint_names.clear();
+    EXPECT_EQ(refused_at(plan), "accepted") << "a plain checkpoint's";
+    plan.training.software = hardware::Software::pytorch;
+    EXPECT_EQ(refused_at(plan), key);
+}
+
 TEST(CheckpointNames, AreRefusedWhereTheySayNothing) {
     const std::string key = "/strategy/checkpoint_names";
     EXPECT_EQ(refused_at(named("")), key);
