@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "calibrate/attention_backward.hpp"
+#include "calibrate/chip_attention.hpp"
 #include "hardware/gpu.hpp"
 
 namespace orrery::calibrate {
@@ -33,15 +33,28 @@ constexpr Product on_v5e{
     "share of the peak that XLA's product of 8,192 cubed reached on TPU v5e: 5.58 ms of 5.94, "
     "without its call from Python (JAX documentation, Pallas, Matrix Multiplication); carried over "
     "by the datasheets' peaks"};
-/// TPU v2 is the nearer one to v3 in time, v5e to the others.
-const Product& product_of(const hardware::Gpu& chip) { return chip.name == "TPU-v3" ? on_v2 : on_v5e; }
+/// The best of those that a user timed by their profile on the device.
+constexpr Product on_v6e{{kernels::Dtype::bf16, 1, 8192, 8192, 8192},
+                         728.0 / 918,
+                         "728 TFLOP/s, the best of products of 8,192 columns on TPU v6e by their profile (yangwhale/"
+                         "gpu-tpu-pedia, tpu/v7_perf/README.md, February 2026)"};
+/// Google's own, each of one of a chip's two devices (1,153.5 TFLOP/s): on both, twice as many rows.
+constexpr std::string_view on_ironwood =
+    "rate of one of TPU7x's two devices, both of which divide the rows (AI-Hypercomputer/accelerator-microbenchmarks, "
+    "Ironwood/Ironwood_Microbenchmarks_readme.md, commit 7439b2a: gemm, m = n = k)";
+constexpr Product ironwood(std::uint32_t side, double tflops) {
+    return {{kernels::Dtype::bf16, 1, 2 * side, side, side}, tflops / (2307.0 / 2), on_ironwood};
+}
+constexpr Product on_tpu7x[] = {ironwood(128, 2.589961271),   ironwood(256, 18.28645367),  ironwood(512, 105.0783466),
+                                ironwood(1024, 349.7270639),  ironwood(2048, 679.284728),  ironwood(4096, 892.9445127),
+                                ironwood(16384, 950.1286983), ironwood(32768, 956.3824592)};
 
-/// Ragged paged attention, of which prompts are the causal case, in its best case; its length is not in the abstract.
-constexpr kernels::Attention read_attention{kernels::Dtype::bf16, false, true, 1, 8192, 32, 8, 128};
-constexpr double attention_share = 0.73;
-constexpr std::string_view attention_origin =
-    "73% of the peak: prompts of Llama 3 8B on TPU7x (Jiang et al., arXiv 2604.15464), of 8,192 tokens as we assume; "
-    "carried over by the datasheets' peaks";
+/// A chip's own; of the others TPU v2 is the nearer one to v3 in time, v5e to v4 and v5p.
+std::span<const Product> products_of(const hardware::Gpu& chip) {
+    if (chip.name == "TPU7x") return on_tpu7x;
+    if (chip.name == "TPU-v6e") return {&on_v6e, 1};
+    return {chip.name == "TPU-v3" ? &on_v2 : &on_v5e, 1};
+}
 
 constexpr std::string_view compiled = "a compiled program: no host calls its operations one by one";
 
@@ -50,9 +63,7 @@ std::map<std::string, Constant> constants_of(const hardware::Gpu& chip) {
         {"peak_half_flops", {chip.half_flops, "flop/s", chip.datasheet}},
         {"memory_bytes_per_second", {chip.memory_bytes_per_second, "B/s", chip.datasheet}},
         {"sustained_gemm", {1, "1", "its product is one of a running training step, or of many in a row"}},
-        {"attention_backward_rate",
-         {flash_2_backward.rate, "1",
-          "63% of the peak backward, 73% forward on A100 (FlashAttention-2); no reading on a TPU"}},
+        {"attention_backward_rate", {tpu_backward.rate, "1", std::string(tpu_backward.origin)}},
         {"kernel_gap_seconds", {0, "s", std::string(compiled)}},
         {"launch_seconds", {0, "s", std::string(compiled)}},
         {"collective_launch_seconds", {0, "s", std::string(compiled)}},
@@ -97,16 +108,14 @@ Profile chip_profile(std::string_view name) {
     profile.device = "Google " + chip.name;
     profile.made_by = fmt::format("orrery profile import {}", chip.profile);
     profile.constants = constants_of(chip);
-    const Product& product = product_of(chip);
-    const kernels::Gemm& p = product.gemm;
-    const double seconds = kernels::flops(p) / (product.share * chip.half_flops);
-    profile.gemm.push_back({p.dtype, read_on(chip, product.origin), {{p.m, p.n, p.k, static_cast<float>(seconds)}}});
-    const kernels::Attention& a = read_attention;
-    const double attention = kernels::flops(a) / (attention_share * chip.half_flops);
-    profile.attention.push_back({a.backward,
-                                 a.causal,
-                                 read_on(chip, attention_origin),
-                                 {{a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, static_cast<float>(attention)}}});
+    GemmTable products{kernels::Dtype::bf16, read_on(chip, products_of(chip).front().origin), {}};
+    for (const Product& product : products_of(chip)) {
+        const kernels::Gemm& p = product.gemm;
+        const double seconds = kernels::flops(p) / (product.share * chip.half_flops);
+        products.points.push_back({p.m, p.n, p.k, static_cast<float>(seconds)});
+    }
+    profile.gemm.push_back(std::move(products));
+    profile.attention = chip_attention(chip);
     return profile;
 }
 

@@ -11,9 +11,9 @@ namespace orrery::calibrate {
 /// "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu7x": default profiles of the chips of hardware::gpus().
 std::span<const std::string_view> chips();
 
-/// Products and attention are one point each, a share of the datasheet's peak that was read on another generation;
-/// memory-bound kernels follow from the bandwidth. Each constant and point says where it comes from. Throws Error for
-/// an unknown name.
+/// Products are a few, of most chips one, a share of the datasheet's peak that was read on another generation;
+/// attention is Google's readings (chip_attention.hpp); memory-bound kernels follow from the bandwidth. Each constant
+/// and point says where it comes from. Throws Error for an unknown name.
 Profile chip_profile(std::string_view name);
 
 }  // namespace orrery::calibrate

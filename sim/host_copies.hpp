@@ -18,9 +18,10 @@ void require_host(const strategies::Plan& plan, const topology::Cluster& cluster
 
 /// Time of a copy as the profile measured it; without a table, from the datasheet's rate of the narrowest link to the
 /// nearest CPU (hardware::host_copy_share of it). Ranks of a node run the same program and so copy at the same time:
-/// what shares a PCIe switch's link, and the host's memory, gets its part of it. A chip of a pod has a way of its own. A CPU's device copies within its own
-/// memory, by the core that computes: it reads and writes every byte. Not modelled: messages of NICs on the same links
-/// (they turn off at the switch), copies both ways at once, memory of the other socket.
+/// what shares a PCIe switch's link, and the host's memory, gets its part of it. A chip of a pod has a way of its own.
+/// A CPU's device copies within its own memory, by the core that computes: it reads and writes every byte. Not
+/// modelled: messages of NICs on the same links (they turn off at the switch), copies both ways at once, memory of the
+/// other socket.
 class HostCopies {
 public:
     /// Of the GPU of one rank, of so many on GPUs of their own.

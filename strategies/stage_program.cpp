@@ -63,9 +63,8 @@ private:
     /// What the layers of one run keep of one micro-batch. Where the backward is in two parts, what weight gradients
     /// need lies apart, because it stays longer.
     struct Saved {
-        BufferId all = 0;  ///< or the rest of it
-        BufferId for_weights = 0, left = 0;
-        BufferId stays = 0;  ///< what is not offloaded, where that is not all or nothing
+        BufferId all = 0;                               ///< or the rest of it
+        BufferId for_weights = 0, left = 0, stays = 0;  ///< stays: what is not offloaded, if that is a part
     };
     /// What the first call of a slot takes of another stage or chunk.
     using Input = std::optional<BufferId>;
@@ -255,11 +254,10 @@ const StageWriter::Saved& StageWriter::keep(const Slot& slot, std::size_t i) {
     const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
     of_layers.reserve(alike.size());
     const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
-    const std::uint64_t apart = blocks.weight_saved_bytes + blocks.stays_bytes;
-    Saved kept{builder_.buffer(alike[i] * (blocks.saved_bytes - apart), Keep::activation)};
-    if (blocks.stays_bytes > 0) kept.stays = builder_.buffer(alike[i] * blocks.stays_bytes, Keep::activation);
-    if (blocks.weight_gradient != LayerBlocks::none)
-        kept.for_weights = builder_.buffer(alike[i] * blocks.weight_saved_bytes, Keep::activation);
+    const auto buffer = [&](std::uint64_t bytes) { return builder_.buffer(alike[i] * bytes, Keep::activation); };
+    Saved kept{buffer(blocks.saved_bytes - blocks.weight_saved_bytes - blocks.stays_bytes)};
+    if (blocks.stays_bytes > 0) kept.stays = buffer(blocks.stays_bytes);
+    if (blocks.weight_gradient != LayerBlocks::none) kept.for_weights = buffer(blocks.weight_saved_bytes);
     of_layers.insert(of_layers.end(), alike[i], kept);
     return of_layers.back();
 }
@@ -403,11 +401,9 @@ void StageWriter::pair(const Slot& ahead, const Slot& back) {
     const auto step_backward = [&] { backward_layers(back, --left, 1, std::exchange(to_backward, std::nullopt)); };
     while (i < to.size() && pair_of(to[i], to[i]) == nullptr) step_forward();
     while (left > 0 && pair_of(fro[left - 1], fro[left - 1]) == nullptr) step_backward();
-    while (i < to.size() && left > 0 && pair_of(to[i], fro[left - 1]) != nullptr) {
-        --left;
-        pair_layers(ahead, i++, std::exchange(to_forward, std::nullopt), back, left,
+    while (i < to.size() && left > 0 && pair_of(to[i], fro[left - 1]) != nullptr)
+        pair_layers(ahead, i++, std::exchange(to_forward, std::nullopt), back, --left,
                     std::exchange(to_backward, std::nullopt));
-    }
     while (left > 0) step_backward();
     while (i < to.size()) step_forward();
     end_forward(ahead);
