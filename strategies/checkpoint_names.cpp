@@ -1,6 +1,8 @@
 #include "strategies/checkpoint_names.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "strategies/partition/tensor.hpp"
 
@@ -27,7 +29,39 @@ constexpr Row rows[] = {
     {"experts down", {moe_mlpwo}},
 };
 
+constexpr CheckpointNames heads = CheckpointNames(query_proj) | key_proj | value_proj,
+                          mlp = CheckpointNames(mlpwi_0) | mlpwi_1 | mlpwo, nothing = {};
+constexpr CheckpointPreset presets[] = {
+    {"minimal", heads | out_proj | mlp, nothing},
+    {"minimal_with_context", heads | context | out_proj | mlp, nothing},
+    {"minimal_flash", heads | context | out_proj | mlp, nothing},
+    {"minimal_with_quantization", heads | out_proj | mlp, nothing},
+    {"minimal_with_context_and_quantization", heads | context | out_proj | mlp, nothing},
+    {"save_dot_with_context_except_mlp", heads | context | out_proj, nothing},
+    {"save_dot_except_mlpwi", heads | out_proj | mlpwo, nothing},
+    {"save_dot_except_mlp", heads | out_proj, nothing},
+    {"save_qkv_out_proj", heads | out_proj, nothing},
+    {"save_qkv_proj", heads, nothing},
+    {"save_out_proj", out_proj, nothing},
+    {"qkv_proj_offloaded", nothing, heads},
+    {"minimal_offloaded", nothing, heads | out_proj | mlp},
+};
+
 }  // namespace
+
+std::string to_text(CheckpointNames names) { return set_to_text(names, checkpoint_names); }
+
+CheckpointNames with_experts(CheckpointNames names) {
+    for (const auto& [dense, of_experts] :
+         {std::pair{mlpwi_0, moe_mlpwi_0}, {mlpwi_1, moe_mlpwi_1}, {mlpwo, moe_mlpwo}})
+        if (names.has(dense)) names |= of_experts;
+    return names;
+}
+
+const CheckpointPreset* find_checkpoint_preset(std::string_view name) {
+    const auto* const found = std::ranges::find(presets, name, &CheckpointPreset::name);
+    return found == std::end(presets) ? nullptr : found;
+}
 
 std::optional<CheckpointNames> checkpoint_names_in(std::string_view text) {
     return set_named<CheckpointNames, CheckpointName>(text, checkpoint_names);

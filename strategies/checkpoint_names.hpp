@@ -52,6 +52,22 @@ using CheckpointNames = EnumSet<CheckpointName, std::uint16_t>;
 /// Names between commas; nothing where one is unknown, or there is none.
 std::optional<CheckpointNames> checkpoint_names_in(std::string_view text);
 
+std::string to_text(CheckpointNames names);
+
+/// With the names of experts' products beside those of a dense layer's, which MaxText gives them as well
+/// (layers/moe.py).
+CheckpointNames with_experts(CheckpointNames names);
+
+/// What a policy with a name of its own keeps on the device, and in host memory: MaxText's remat_policy
+/// (layers/decoders.py, get_remat_policy; maxtext_utils.py, get_save_and_offload_names), praxis's
+/// AutodiffCheckpointType.
+struct CheckpointPreset {
+    std::string_view name;
+    CheckpointNames saved, offloaded;
+};
+/// nullptr for another name.
+const CheckpointPreset* find_checkpoint_preset(std::string_view name);
+
 /// Of each of the products that a piece is, in order, the names of what it leaves: all of them have to be kept for it
 /// to be. Empty for a piece without named products.
 std::vector<CheckpointNames> names_of_products(const Piece& piece);

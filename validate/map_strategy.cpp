@@ -85,29 +85,20 @@ std::string recomputed_modules(const std::string& words) {
     return modules;
 }
 
-/// Policies of JAX by what runs again of a layer (maxtext, layers/decoders.py; praxis, AutodiffCheckpointType): all but
-/// what they keep. minimal keeps what every product leaves, so that attention runs again; where the MLP's first
-/// products are not kept they do too. save_qkv_proj keeps queries, keys and values alone, which are read as run again:
-/// of a Llama 70B 2.5% of a step, and less memory than they take.
-struct Policy {
-    std::string_view words, modules;  ///< modules: "" for a whole layer
-};
-constexpr Policy policies[] = {{"minimal", "core_attn,layernorm"},
-                               {"save_dot_except_mlp", "core_attn,layernorm,mlp"},
-                               {"save_dot_except_mlpwi", "core_attn,layernorm,mlp"},
-                               {"save_qkv_out_proj", "core_attn,layernorm,mlp"},
-                               {"save_qkv_proj", ""}};
-
+/// A policy of JAX's checkpoints by its name. What it sends to the host leaves from every layer (map_offload).
 bool map_policy(Strategy& strategy, const std::string& words) {
-    const Policy* const policy = std::ranges::find(policies, words, &Policy::words);
-    if (policy == std::end(policies)) return false;
-    strategy.recompute = policy->modules.empty() ? Recompute::full : Recompute::selective;
-    strategy.recompute_modules = policy->modules;
+    const strategies::CheckpointPreset* const preset = strategies::find_checkpoint_preset(words);
+    if (preset == nullptr) return false;
+    strategy.recompute = Recompute::full;
+    strategy.checkpoint_policy = strategies::CheckpointPolicy::save_only_these_names;
+    strategy.checkpoint_names = to_text(with_experts(preset->saved | preset->offloaded));
+    if (preset->offloaded.empty()) return true;
+    if (strategy.pipeline > 1) throw Skip(fmt::format("recompute not understood: {}", label(words)));
+    strategy.offload_names = to_text(with_experts(preset->offloaded));
     return true;
 }
 
-/// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
-/// minimal_with_context keeps attention's results and their statistics: what is recomputed has no product. What
+/// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. What
 /// vTrain's rows say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time
 /// for it: their products would exceed the A100's peak.
 void map_recompute(Strategy& strategy, const Row& row) {
@@ -115,7 +106,7 @@ void map_recompute(Strategy& strategy, const Row& row) {
     if (words.empty()) words = row.words("switches.recompute-granularity");
     static const std::regex unstated(
         R"(^(not (stated|published|known|given)|unknown|n/a|\?|full \(config use_checkpoint))"),
-        none(R"(^((none|no|off|false)\b|minimal_(with_context|flash)$))"), full(R"(^(full\b|on$|yes$|true$))");
+        none(R"(^(none|no|off|false)\b)"), full(R"(^(full\b|on$|yes$|true$))");
     if (words.empty() || std::regex_search(words, unstated) || std::regex_search(words, none)) return;
     if (map_policy(strategy, words)) return;
     if (words.starts_with("selective")) {
@@ -134,7 +125,8 @@ void map_recompute(Strategy& strategy, const Row& row) {
 
 /// DeepSpeed's optimizer in host memory, whose buckets of gradients leave as they are reduced, and its weights there
 /// ("Opt Offl", "Par Offl"; a row without these columns says "full" of both: ZeRO-Infinity); and its activation
-/// checkpoints ("PA_CPU": --checkpoint-in-cpu), of every layer. Megatron-Bridge's recipes offload so many layers.
+/// checkpoints ("PA_CPU": --checkpoint-in-cpu), of every layer, as what a policy of JAX names. Megatron-Bridge's
+/// recipes offload so many layers.
 void map_offload(Strategy& strategy, const Row& row, std::uint32_t layers) {
     const std::optional<bool> optimizer = row.flag("switches.Opt Offl"), weights = row.flag("switches.Par Offl");
     const bool full = !optimizer && !weights && contains(row.words("switches.offload"), "full");
@@ -142,7 +134,7 @@ void map_offload(Strategy& strategy, const Row& row, std::uint32_t layers) {
     strategy.overlap_optimizer_copies = strategy.optimizer_cpu_offload;
     if (weights.value_or(full)) strategy.param_device = strategies::OffloadDevice::cpu;
     strategy.cpu_offloading_num_layers = row.count("switches.cpu-offloading-num-layers").value_or(0);
-    if (row.flag("switches.PA_CPU").value_or(false))
+    if (row.flag("switches.PA_CPU").value_or(false) || !strategy.offload_names.empty())
         strategy.cpu_offloading_num_layers = layers / (strategy.pipeline * strategy.virtual_pipeline);
 }
 

@@ -145,11 +145,13 @@ struct Step {
     }
 };
 
-/// Rows that say what their TFLOP/s count are believed; the others follow Megatron-LM's reports, which count what the
-/// device executes (SC'21, equation 3; "TFLOPs=8*B*seq*gbs").
+/// Rows that say what their TFLOP/s count are believed; MaxText counts the model's (utils/maxtext_utils.py,
+/// calculate_tflops_training_per_device); the others follow Megatron-LM's reports, which count what the device executes
+/// (SC'21, equation 3; "TFLOPs=8*B*seq*gbs").
 double printed_flops(const Row& row, const Step& step) {
     const std::string convention = row.words("measured.TFLOPs_convention");
-    return contains(convention, "model flops") ? step.model_flops() : step.hardware_flops();
+    const bool of_model = contains(convention, "model flops") || contains(row.words("switches.framework"), "maxtext");
+    return of_model ? step.model_flops() : step.hardware_flops();
 }
 
 double seconds_of(const Row& row, const Key& key, Quantity quantity, const Step& step, const topology::Gpu& gpu) {

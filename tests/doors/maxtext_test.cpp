@@ -34,7 +34,7 @@ TEST(MaxText, ReadsTheExample) {
     EXPECT_EQ(at(job, "/strategy/recompute"), "full");
     EXPECT_EQ(at(job, "/strategy/recompute_early_stop"), true);
     EXPECT_EQ(at(job, "/strategy/checkpoint_policy"), "save_only_these_names");
-    EXPECT_EQ(at(job, "/strategy/checkpoint_names"), "context,query_proj,key_proj,value_proj,out_proj");
+    EXPECT_EQ(at(job, "/strategy/checkpoint_names"), "query_proj,key_proj,value_proj,context,out_proj");
     EXPECT_EQ(at(job, "/training/micro_batch_size"), 4);
     EXPECT_EQ(at(job, "/training/global_batch_size"), 512);
     EXPECT_EQ(at(job, "/training/seq_length"), 4096);

@@ -182,8 +182,15 @@ TEST(CarriedRows, RowsThatSayNotToUseThemAreLeftOut) {
     EXPECT_EQ(flags->at(0), "FFN width unknown: do not use for compute") << "in the words of their source";
 }
 
+/// What a policy keeps, and what of it goes to the host.
+TEST(CarriedRows, CheckpointsOfJaxAreTheirPolicies) {
+    const strategies::Strategy s = scenario("google_maxtext", "maxtext/v5e/128B/1x").plan.strategy;
+    EXPECT_EQ(s.recompute, strategies::Recompute::full);
+    EXPECT_EQ(s.offload_names, "query_proj,key_proj,value_proj");
+    EXPECT_EQ(s.cpu_offloading_num_layers, scenario("google_maxtext", "maxtext/v5e/128B/1x").plan.model.layers);
+}
+
 TEST(CarriedRows, SourcesOutOfReachAreNamed) {
-    EXPECT_EQ(reason("google_maxtext", "maxtext/v5e/128B/1x"), "recompute not understood: qkv_proj_offloaded");
     EXPECT_EQ(reason("bmtrain", "bmtrain/BMTrain/8"), "framework not understood: bmtrain");
     EXPECT_EQ(reason("torchgpipe", "torchgpipe/unet-5-64/baseline"), "model family not supported: u-net");
     EXPECT_EQ(reason("moe_papers", "dsmoe_6.7B_dense"), "pipeline not published");

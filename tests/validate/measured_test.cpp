@@ -70,6 +70,10 @@ TEST(Measured, HardwareFlopsCountTheRecomputation) {
     const json printed = {{"TFLOPs_per_s_per_gpu", 100}, {"TFLOPs_convention", "hardware FLOPs incl. recompute, eq.3"}};
     EXPECT_DOUBLE_EQ(seconds(printed, full), hardware / (100e12 * gpus));
     EXPECT_DOUBLE_EQ(seconds(printed), model_flops(test::mapped({})) / (100e12 * gpus)) << "nothing recomputed";
+    const json maxtext = {{"recompute", "full"}, {"switches", {{"framework", "MaxText"}}}};
+    EXPECT_DOUBLE_EQ(seconds({{"TFLOPs_per_s_per_gpu", 100}}, maxtext),
+                     model_flops(test::mapped(full)) / (100e12 * gpus))
+        << "whatever runs again";
     const json parameters = {{"TFLOPs_per_gpu_printed", 100}};
     const auto count = static_cast<double>(models::parameters(model));
     EXPECT_DOUBLE_EQ(seconds(parameters, full), 8 * count * tokens / (100e12 * gpus));
