@@ -182,7 +182,11 @@ std::vector<std::string_view> importable() {
 }
 
 Profile import_tables(std::string_view name, const path& measurements) {
-    if (std::ranges::find(chips(), name) != chips().end()) return as_read(chip_profile(name));
+    if (std::ranges::find(chips(), name) != chips().end()) {
+        Profile chip = as_read(chip_profile(name));
+        chip.held_out = held_out_errors(chip);
+        return chip;
+    }
     if (std::ranges::find(instincts(), name) != instincts().end()) return instinct_profile(name, measurements);
     const GpuFacts& facts = facts_of(name);
     Profile profile;

