@@ -12,14 +12,10 @@
 
 namespace orrery::doors {
 
-namespace {
-
 bool is_listed(const std::string& name) {
     const auto all = models::catalog();
     return std::ranges::find(all, name, &models::ModelSpec::name) != all.end();
 }
-
-}  // namespace
 
 void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft) {
     nlohmann::ordered_json model = documents::write_fields(models::model_fields(), spec);
@@ -82,10 +78,16 @@ void put_transformers_modules(const std::string& named, Draft& draft) {
     }
 }
 
+std::optional<models::ModelSpec> named_model(const Draft& draft) {
+    const nlohmann::ordered_json* const name = draft.find("/model/name");
+    if (name == nullptr || !is_listed(name->get<std::string>())) return std::nullopt;
+    return models::find(name->get<std::string>());
+}
+
 bool has_experts(const Draft& draft) {
     if (draft.whole("/model/num_experts", 0) > 0) return true;
-    const nlohmann::ordered_json* const name = draft.find("/model/name");
-    return name != nullptr && is_listed(name->get<std::string>()) && models::find(name->get<std::string>()).experts > 0;
+    const auto named = named_model(draft);
+    return named && named->experts > 0;
 }
 
 }  // namespace orrery::doors

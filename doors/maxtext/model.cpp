@@ -1,4 +1,6 @@
 // The models of MaxText: configs/models/*.yml, and the sizes that override them.
+#include "doors/model.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 
 #include "doors/convert.hpp"
 #include "doors/maxtext/maxtext.hpp"
-#include "models/catalog.hpp"
 
 namespace orrery::doors::maxtext {
 
@@ -31,9 +32,8 @@ constexpr std::array named{Named{"llama3-405b", "llama3.1-405b"},
 
 std::string in_catalog(const std::string& name) {
     const auto* const row = std::ranges::find(named, name, &Named::theirs);
-    const std::string ours(row == named.end() ? name : row->ours);
-    const auto all = models::catalog();
-    return std::ranges::find(all, ours, &models::ModelSpec::name) == all.end() ? "" : ours;
+    std::string ours(row == named.end() ? name : row->ours);
+    return is_listed(ours) ? ours : "";
 }
 
 /// A size, its key here, and what configs/base.yml has where nothing names a model.

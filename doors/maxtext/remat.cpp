@@ -4,7 +4,6 @@
 
 #include "doors/maxtext/maxtext.hpp"
 #include "doors/model.hpp"
-#include "models/catalog.hpp"
 #include "strategies/checkpoint_names.hpp"
 
 namespace orrery::doors::maxtext {
@@ -67,9 +66,8 @@ Kept custom(const Givens& given, Draft& draft) {
 
 /// Of a model that the draft names or writes out; 0 where it is described elsewhere.
 std::uint64_t layers_of(const Draft& draft) {
-    const nlohmann::ordered_json* const name = draft.find("/model/name");
-    const std::uint64_t named = name == nullptr ? 0 : models::find(name->get<std::string>()).layers;
-    return draft.whole("/model/num_hidden_layers", named);
+    const auto named = named_model(draft);
+    return draft.whole("/model/num_hidden_layers", named ? named->layers : 0);
 }
 
 /// Every layer sends what goes to the host; the names say what, where it is not all that the layer keeps.
