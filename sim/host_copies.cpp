@@ -34,6 +34,11 @@ std::uint32_t users(const topology::NodePlan& plan, const std::vector<bool>& run
 /// Of a chip with its router on it; 0 for others.
 double chip_rate(const topology::Cluster& cluster) { return cluster.fabric().parts().host_bytes_per_second; }
 
+/// What a copy gets of a link, in words.
+std::string share_of_link(double line) {
+    return fmt::format("{:.0f}% of a link of {:.1f} GB/s", 100 * hardware::host_copy_share(line), line / 1e9);
+}
+
 }  // namespace
 
 bool has_host(const topology::Cluster& cluster, topology::GpuId gpu) {
@@ -64,7 +69,7 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
     }
     if (const double line = chip_rate(cluster); line > 0) {
         rate_ = line * hardware::host_copy_share(line);
-        from_ = fmt::format("{:.0f}% of a link of {:.1f} GB/s", 100 * hardware::host_copy_share(line), line / 1e9);
+        from_ = share_of_link(line);
         return;
     }
     const std::uint32_t node = cluster.node_of(gpu);
@@ -81,8 +86,7 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
         if (share >= rate_) continue;
         rate_ = share;
         shared_ = sharing > 1;
-        from_ = fmt::format("{:.0f}% of a link of {:.1f} GB/s{}", 100 * hardware::host_copy_share(line), line / 1e9,
-                            shared_ ? fmt::format(" that {} GPUs share", sharing) : "");
+        from_ = share_of_link(line) + (shared_ ? fmt::format(" that {} GPUs share", sharing) : "");
     }
     const double memory = plan.host_memory().bytes_per_second;
     const auto all = static_cast<std::uint32_t>(std::ranges::count(runs, true));
