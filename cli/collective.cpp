@@ -58,14 +58,14 @@ CollectiveKind kind_of(const std::string& text) {
 
 /// "4x4x8" -> extents.
 sim::Grid parse_grid(const std::string& text, std::uint32_t ranks) {
-    if (text.empty()) return {ranks};
+    if (text.empty()) return {.extents = {ranks}};
     sim::Grid grid;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t end = std::min(text.find('x', at), text.size());
         const std::string part = text.substr(at, end - at);
         if (part.empty() || part.size() > 7 || part.find_first_not_of("0123456789") != std::string::npos || part == "0")
             throw Error("", "", fmt::format("--grid \"{}\" is no grid", text), "as in 4x4x8");
-        grid.push_back(static_cast<std::uint32_t>(std::stoul(part)));
+        grid.extents.push_back(static_cast<std::uint32_t>(std::stoul(part)));
         at = end + 1;
     }
     return grid;
@@ -147,8 +147,8 @@ void collective(const CollectiveOptions& options) {
     const sim::Profiles timing = sim::profiles_of(cluster, options.profile, profiles);
     std::vector<topology::GpuId> gpus(ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
-    const bool rings = insisted.algorithm == nullptr ? cluster.fabric().parts().on_chip
-                                                     : insisted.algorithm->name == "torus_ring";
+    const bool rings =
+        insisted.algorithm == nullptr ? cluster.fabric().parts().on_chip : insisted.algorithm->name == "torus_ring";
     if (!options.grid.empty() && !rings)
         throw Error("", "", "--grid: no rings along its dimensions are asked for", "--algorithm torus_ring");
     const sim::Grid grid = options.grid.empty() ? sim::grid_of(cluster, gpus) : parse_grid(options.grid, ranks);

@@ -11,7 +11,13 @@
 
 namespace orrery::sim {
 
-using Grid = std::vector<std::uint32_t>;
+/// A group seen as a grid, or as several alike that a slower network joins (slices of chips), one behind the other.
+struct Grid {
+    std::vector<std::uint32_t> extents = {};  ///< of one of them, the first varies fastest along the GPUs
+    std::uint32_t slices = 1;
+    [[nodiscard]] bool empty() const { return extents.empty(); }
+    bool operator==(const Grid&) const = default;
+};
 
 /// How many members sit where; enough for costs that do not ask which.
 struct Shape {
@@ -26,8 +32,8 @@ struct Shape {
 /// Members of a collective, node by node.
 class Group {
 public:
-    /// gpus ascending, each once, at least one. grid: extents of the group seen as a grid whose first dimension varies
-    /// fastest along the GPUs, where it is known to be one. once: as in Shape. Throws Error otherwise.
+    /// gpus ascending, each once, at least one. grid: where the group is known to be one. once: as in Shape. Throws
+    /// Error otherwise.
     Group(std::span<const topology::GpuId> gpus, std::uint32_t gpus_per_node, Grid grid = {}, double once = 1);
 
     [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(gpus_.size()); }

@@ -5,6 +5,10 @@
 // what is left, and so on; all_gather the way back. A rank sends (d1 - 1)/d1 S, then (d2 - 1)/d2 S/d1, ...: (n - 1)/n S
 // in all, in sum(di - 1) start-ups instead of n - 1. The data is cut in 2m parts: part p starts with dimension p mod m,
 // the second half runs around the rings the other way, so that all 2m links of a chip are busy at once.
+//
+// Slices of such a grid that a network joins are a last dimension, which every part goes along behind all others: what
+// crosses the network is a chip's share of its slice alone (Google Cloud documentation, "Cloud TPU Multislice
+// overview": hierarchical collectives over ICI and DCN).
 #pragma once
 
 #include "sim/collective/schedule.hpp"
@@ -13,7 +17,7 @@ namespace orrery::sim {
 
 /// all_reduce, all_gather, reduce_scatter, over the shape's grid of nodes of one GPU.
 Outline torus_ring_outline(kernels::CollectiveKind kind, const Shape& shape);
-/// Throws Error when the grid's extents do not multiply to the group's ranks.
+/// Throws Error when the grid's extents and slices do not multiply to the group's ranks.
 Schedule torus_ring_schedule(kernels::CollectiveKind kind, const Group& group, double bytes);
 
 /// The hops of `bytes` that every rank sends in all, along every dimension and both ways. Throws Error as the schedule.

@@ -152,8 +152,9 @@ TEST(Bytes, TokensGoToANodeOnce) {
 
 /// (n - 1)/n S is the least that any reduce_scatter sends; a torus sends no more, over all links evenly.
 TEST(Bytes, GridsMoveTheLeast) {
-    for (const Grid& grid : {Grid{4, 4, 4}, Grid{8, 2}, Grid{5, 3, 2}, Grid{7}, Grid{16, 16}}) {
-        const auto n = std::accumulate(grid.begin(), grid.end(), 1U, std::multiplies<>{});
+    for (const Grid& grid :
+         {Grid{{4, 4, 4}}, Grid{{8, 2}}, Grid{{5, 3, 2}}, Grid{{7}}, Grid{{16, 16}}, Grid{{4, 4}, 3}}) {
+        const auto n = std::accumulate(grid.extents.begin(), grid.extents.end(), grid.slices, std::multiplies<>{});
         std::vector<GpuId> gpus(n);
         std::iota(gpus.begin(), gpus.end(), 0U);
         const Group members(gpus, 1, grid);

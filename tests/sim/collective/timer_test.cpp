@@ -231,7 +231,7 @@ TEST(Times, NoLinkIsBusierThanItCanBe) {
 TEST(Times, TorusRingsUseTheTorus) {
     const topology::Cluster cluster = topology::build({.preset = "tpu-v4", .nodes = 512});
     const auto& predictor = profiles().find("a100");
-    CollectiveTimer timer(cluster, predictor, Group(first(512), 1, {8, 8, 8}));
+    CollectiveTimer timer(cluster, predictor, Group(first(512), 1, {{8, 8, 8}}));
     for (const double bytes : {1e4, 1e8}) {
         const double torus = timer.seconds(all_reduce, bytes, {&find_algorithm("torus_ring", all_reduce), {}});
         const double ring = timer.seconds(all_reduce, bytes, {&find_algorithm("ring", all_reduce), Protocol::simple});
@@ -244,19 +244,42 @@ TEST(Times, TorusRingsUseTheTorus) {
 TEST(Times, ChipsFindTheirGrid) {
     const topology::Cluster pod = topology::build({.preset = "tpu-v5p", .fabric = {.kind = "torus", .shape = "4x4x8"}});
     const auto grid = [&](std::vector<GpuId> gpus) { return grid_of(pod, gpus); };
-    EXPECT_EQ(grid(first(128)), (Grid{4, 4, 8}));
-    EXPECT_EQ(grid(first(8)), (Grid{4, 2}));
-    EXPECT_EQ(grid({1, 5, 9, 13}), (Grid{4})) << "along the second dimension";
-    EXPECT_EQ(grid({0, 2, 64, 66}), (Grid{2, 2})) << "every second place";
+    EXPECT_EQ(grid(first(128)), (Grid{{4, 4, 8}}));
+    EXPECT_EQ(grid(first(8)), (Grid{{4, 2}}));
+    EXPECT_EQ(grid({1, 5, 9, 13}), (Grid{{4}})) << "along the second dimension";
+    EXPECT_EQ(grid({0, 2, 64, 66}), (Grid{{2, 2}})) << "every second place";
     EXPECT_EQ(grid(first(6)), Grid{}) << "six of two rows fill no box";
     EXPECT_EQ(grid({7}), Grid{});
     const topology::Cluster slices =
         topology::build({.preset = "tpu-v5e", .fabric = {.kind = "multislice", .shape = "4x4", .groups = 2}});
-    EXPECT_EQ(grid_of(slices, std::vector<GpuId>{16, 17, 18, 19}), (Grid{4}));
-    EXPECT_EQ(grid_of(slices, std::vector<GpuId>{0, 16}), Grid{}) << "not on one torus";
+    const auto sliced = [&](std::vector<GpuId> gpus) { return grid_of(slices, gpus); };
+    EXPECT_EQ(sliced({16, 17, 18, 19}), (Grid{{4}}));
+    EXPECT_EQ(sliced(first(32)), (Grid{{4, 4}, 2}));
+    EXPECT_EQ(sliced({4, 5, 20, 21}), (Grid{{2}, 2}));
+    EXPECT_EQ(sliced({0, 16}), Grid{}) << "a chip of each";
+    EXPECT_EQ(sliced({0, 1, 17, 18}), Grid{}) << "in other places of each";
+    EXPECT_EQ(sliced({0, 1, 16}), Grid{}) << "fewer of the second";
     EXPECT_EQ(grid_of(topology::build({.preset = "dgx-h100", .nodes = 4, .fabric = {.kind = "torus"}}), first(32)),
               Grid{})
         << "nodes with NCCL";
+}
+
+/// What a gather brings from another slice is a chip's share of its slice: it takes as long as the longer of that over
+/// the hosts' network and of a gather inside a slice, not what one ring through all chips takes.
+TEST(Times, SlicesGatherAmongThemselvesFirst) {
+    const topology::ClusterSpec spec{.preset = "tpu-v6e",
+                                     .fabric = {.kind = "multislice", .shape = "16x16", .groups = 2}};
+    const Bed pods(spec);
+    const auto seconds = [&](std::uint32_t ranks, double bytes) {
+        const auto gpus = first(ranks);
+        return CollectiveTimer(pods.cluster, pods.predictor, Group(gpus, 1, grid_of(pods.cluster, gpus)))
+            .seconds(all_gather, bytes);
+    };
+    const double both = seconds(512, 1e9), one = seconds(256, 1e9);
+    EXPECT_GE(both, one * 0.999);
+    EXPECT_LE(both, one * 1.1);
+    const auto gpus = first(512);
+    EXPECT_GT(CollectiveTimer(pods.cluster, pods.predictor, Group(gpus, 1)).seconds(all_gather, 1e9), 3 * both);
 }
 
 /// "How to Scale Your Model", part 3, case 2: 680 us for an all-gather of 33.6 MB along four TPU v5e in a row, 8 us for
