@@ -45,7 +45,8 @@ struct GpuFacts {
     std::string_view sustained_clock_origin = {};
     double sustained_single = 0, best_single = 0;  ///< of fp32, where its units are held down otherwise
     AttentionBackward backward;
-    double stream = 0;  ///< bytes per second of a long stream; 0: no reading
+    double cache_bytes = 0;  ///< of its second level, by the architecture's whitepaper; 0: no less than A100's 40 MB
+    double stream = 0;       ///< bytes per second of a long stream; 0: no reading
     std::string_view stream_origin = {};
     std::span<const Product> fp8 = {};  ///< lasting rates
     std::string_view fp8_origin = {}, fp8_licence = {};

@@ -109,11 +109,12 @@ void add_pointwise(Profile& profile, const GpuFacts& facts, const path& from) {
         add_scaled(profile,
                    vidur_pointwise({folder / (prefix + "7b-hf.csv"), folder / (prefix + "70b-hf.csv")},
                                    std::string(source.device)),
-                   source.device, board_of(facts).memory_bytes_per_second / board_of(source).memory_bytes_per_second);
+                   source.device, board_of(facts).memory_bytes_per_second / board_of(source).memory_bytes_per_second,
+                   facts.cache_bytes);
     }
     const GpuFacts& ampere = facts_of("a100");
     add_scaled(profile, llmcompass_pointwise(folder), ampere.device,
-               board_of(facts).memory_bytes_per_second / board_of(ampere).memory_bytes_per_second);
+               board_of(facts).memory_bytes_per_second / board_of(ampere).memory_bytes_per_second, facts.cache_bytes);
 }
 
 /// Sizes below a table's first, shaped like `shape` (another sweep of the same kind and ranks) and meeting the table

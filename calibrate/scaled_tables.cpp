@@ -23,9 +23,30 @@ void scale_bandwidth(PointwiseTable& table, double ratio) {
     }
 }
 
+/// The most that the longest kernels of the tables reach: what comes from memory.
+double stream_of(const std::vector<PointwiseTable>& tables) {
+    double most = 0;
+    for (const PointwiseTable& table : tables)
+        most = std::max(most, std::ranges::max_element(table.points, {}, &PointwisePoint::bytes)->bytes_per_second);
+    return most;
+}
+
+void without_larger_cache(PointwiseTable& table, double cache_bytes, double stream) {
+    bool held = false;
+    for (PointwisePoint& p : table.points) {
+        if (p.bytes <= cache_bytes || p.bytes_per_second <= stream) continue;
+        p.bytes_per_second = stream;
+        held = true;
+    }
+    if (held)
+        table.provenance.origin +=
+            fmt::format("; beyond a cache of {:.1f} MB no faster than the longest", cache_bytes * 1e-6);
+}
+
 }  // namespace
 
-void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, std::string_view device, double ratio) {
+void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, std::string_view device, double ratio,
+                double cache_bytes) {
     for (PointwiseTable table : tables) {
         if (std::ranges::find(profile.pointwise, table.kind, &PointwiseTable::kind) != profile.pointwise.end())
             continue;
@@ -34,6 +55,7 @@ void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, std
             table.provenance.origin +=
                 fmt::format("; {} scaled by {:.3f}, the ratio of memory bandwidths (estimate)", device, ratio);
         }
+        if (cache_bytes > 0) without_larger_cache(table, cache_bytes, ratio * stream_of(tables));
         profile.pointwise.push_back(std::move(table));
     }
 }

@@ -51,6 +51,9 @@ inline constexpr NcclByGeneration nccl_ring_ll128{{{20.0, 20.0}, {20.0, 20.0}, {
     nccl_tree_simple{{{18.5, 10.0}, {23.6, 17.8}, {41.4, 36.0}, {42.8, 24.0}}},
     nccl_nvls_tree{{{18.5, 10.0}, {23.6, 17.8}, {57.7, 45.5}, {96.0, 80.0}}};
 
+/// Of NVLS and NVLSTree, each with a part of every GPU's share (src/transport/nvls.cc, NVLS_NCHANNELS).
+inline constexpr double nccl_nvls_channels = 16;
+
 /// Channels of a communicator inside a node, each on a multiprocessor of its own: rings on two directions of each
 /// NVLink, 6 links of a V100, 12 of an A100; H100 and later 24 ("24 coll channels" in NCCL's log).
 constexpr unsigned nccl_channels(int compute_capability) { return compute_capability < ampere ? 12 : 24; }

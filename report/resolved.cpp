@@ -44,6 +44,8 @@ Json of(const topology::ClusterSpec& c) {
     text("node_file", c.node_file);
     text("fabric_file", c.fabric_file);
     if (!c.more_nodes.empty()) cluster["more_nodes"] = c.more_nodes;
+    text("nccl_version", c.nccl_version);
+    text("aws_ofi_nccl_version", c.aws_ofi_nccl_version);
     text("routing", c.routing);
     if (c.routing_seed != topology::ClusterSpec{}.routing_seed) cluster["routing_seed"] = c.routing_seed;
     if (!c.failed.empty()) cluster["failed"] = c.failed;

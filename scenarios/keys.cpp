@@ -108,6 +108,12 @@ constexpr std::array of_cluster{
                 "fabric instead of the preset's."},
     Key{.name = "more_nodes", .kind = texts,
         .help = "Nodes of other GPUs, after the preset's own: [\"4 x P100\"]."},
+    Key{.name = "nccl_version", .kind = text,
+        .help = "Of NCCL between nodes, \"2.18.5\"; the newest when absent. Told apart: from 2.18 on, the chunks of "
+                "NVLSTree beside aws_ofi_nccl_version."},
+    Key{.name = "aws_ofi_nccl_version", .kind = text,
+        .help = "Of Amazon's plugin for NCCL on EFA, \"1.7.3\"; the newest when absent. Told apart: before 1.8 its "
+                "hosts' threads limit NVLSTree."},
     Key{.name = "routing", .kind = choice, .words = routings,
         .help = "How messages choose among minimal routes; minimal: deterministic. Absent: spray on a preset's "
                 "own tree of InfiniBand where nothing has failed, else minimal."},

@@ -80,6 +80,8 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
     spec.node_file = path_of(reader, "node_file");
     spec.fabric_file = path_of(reader, "fabric_file");
     spec.more_nodes = reader.texts("more_nodes");
+    spec.nccl_version = reader.text("nccl_version");
+    spec.aws_ofi_nccl_version = reader.text("aws_ofi_nccl_version");
     spec.routing = reader.choice("routing", "");
     spec.routing_seed = reader.integer("routing_seed", spec.routing_seed);
     spec.failed = reader.texts("failed");

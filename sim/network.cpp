@@ -182,7 +182,7 @@ Cost Network::cheapest(const Pricer& pricer, const Job& job, double rate) const 
         const double seconds_per_byte = algorithm.outline(job.kind, job.shape).node_bytes / rate;
         for (const Protocol protocol : protocols_of(algorithm, job.kind, pricer.machine())) {
             const Cost cost = pricer.cost(algorithm, protocol, job, seconds_per_byte);
-            if (best.algorithm == nullptr || cost.seconds() < best.seconds()) best = cost;
+            if (best.algorithm == nullptr || cost.reckoned() < best.reckoned()) best = cost;
         }
     }
     if (best.algorithm == nullptr) throw Error(fmt::format("{} has no algorithm", kernels::name(job.kind)));
@@ -225,8 +225,8 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
     Transfer transfer{launch + cost.latency_seconds, cost.wire_bytes};
     if (cost.sequential)
         transfer.latency += cost.inside_seconds;
-    else if (cost.inside_seconds > 0 && cost.wire_bytes > 0)
-        transfer.rate_limit = cost.wire_bytes / cost.inside_seconds;
+    else if (cost.beside_wire() > 0 && cost.wire_bytes > 0)
+        transfer.rate_limit = cost.wire_bytes / cost.beside_wire();
     return transfer;
 }
 

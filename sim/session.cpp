@@ -21,7 +21,7 @@ constexpr std::size_t most_sites = 16;
 /// Names every field: one that is added is an error of the compiler here.
 std::string text_of(const topology::ClusterSpec& spec) {
     const auto& [preset, nodes, gpu, gpu_power_limit, gpus_per_node, nics_per_node, nic_rate, oversubscription, ports,
-                 fabric, routing, routing_seed, failed, node_file, fabric_file, more_nodes] = spec;
+                 fabric, routing, routing_seed, failed, node_file, fabric_file, more_nodes, nccl, aws_ofi_nccl] = spec;
     const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
     return fmt::format("{}", fmt::join(std::vector<std::string>{preset,
                                                                 std::to_string(nodes),
@@ -46,7 +46,9 @@ std::string text_of(const topology::ClusterSpec& spec) {
                                                                 fmt::format("{}", fmt::join(failed, "\1")),
                                                                 node_file,
                                                                 fabric_file,
-                                                                fmt::format("{}", fmt::join(more_nodes, "\1"))},
+                                                                fmt::format("{}", fmt::join(more_nodes, "\1")),
+                                                                nccl,
+                                                                aws_ofi_nccl},
                                        "\n"));
 }
 

@@ -33,6 +33,8 @@ struct ClusterSpec {
     std::string fabric_file =
         {};  ///< SimGrid platform (.xml) or CSV list of cables: the fabric instead of the preset's
     std::vector<std::string> more_nodes = {};  ///< "4 x P100": nodes of other GPUs, after the preset's own
+    std::string nccl_version = {};             ///< "2.18.5"; "": the newest
+    std::string aws_ofi_nccl_version = {};     ///< of Amazon's plugin, "1.7.3"; "": the newest
 };
 
 struct Preset {

@@ -14,6 +14,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 /// Above the largest switch on offer (512 ports of 100 Gb/s on a 51.2 Tb/s chip) by a factor of two.
@@ -46,6 +48,26 @@ std::uint32_t choose_ports(const Design& design, const ClusterSpec& spec) {
                fmt::format("legal values: 2 to {}", max_switch_ports));
     }
     return asked;
+}
+
+std::optional<Version> version_of(const std::string& text, const char* key) {
+    if (text.empty()) return std::nullopt;
+    const auto version = version_from(text);
+    if (!version) refuse(key, fmt::format("\"{}\" is no version", text), "as in 2.18.5");
+    return version;
+}
+
+NetworkLibraries choose_libraries(const Design& design, const ClusterSpec& spec) {
+    const NetworkLibraries libraries{version_of(spec.nccl_version, "nccl_version"),
+                                     version_of(spec.aws_ofi_nccl_version, "aws_ofi_nccl_version")};
+    if (libraries.nccl && design.node.empty()) refuse("nccl_version", "chips do without NCCL", "leave it out");
+    if (libraries.nccl && *libraries.nccl < first_nccl)
+        refuse("nccl_version", fmt::format("what NCCL {} did is not known", spec.nccl_version),
+               fmt::format("nearest legal value: {}.{}.{}", first_nccl.major, first_nccl.minor, first_nccl.patch));
+    if (libraries.aws_ofi_nccl && design.adapter.name != efa_adapter.name)
+        refuse("aws_ofi_nccl_version", fmt::format("{} has no adapters of Amazon's", design.preset.name),
+               "leave it out, or use the preset efa");
+    return libraries;
 }
 
 double choose_oversubscription(const Design& design, const ClusterSpec& spec) {
@@ -201,6 +223,7 @@ std::shared_ptr<const Fabric> choose_fabric(const Design& design, const ClusterS
                       .trunk_bytes_per_second = side.nic_bytes_per_second,
                       .adapter = design.adapter,
                       .fabric_switch = design.fabric_switch};
+    parts.libraries = choose_libraries(design, spec);
     parts.fabric_switch.ports = choose_ports(design, spec);
     parts.oversubscription = choose_oversubscription(design, spec);
     if (!spec.fabric_file.empty()) return from_file(design, spec, parts, side.more_nodes);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hardware/datasheets.hpp"
+#include "hardware/network_libraries.hpp"
 #include "topology/link.hpp"
 
 namespace orrery::topology {
@@ -34,6 +35,7 @@ struct FabricParts {
     double trunk_bytes_per_second = 0;  ///< one cable between routers
     Adapter adapter = {};
     Switch fabric_switch = {};
+    hardware::NetworkLibraries libraries = {};
     bool on_chip = false;              ///< every port is its own router
     std::uint32_t chips_per_host = 1;  ///< chips that share a host and its port of the data centre's network
     double host_bytes_per_second = 0;  ///< of each chip's way to it, one direction; 0: not of chips

@@ -176,6 +176,9 @@ void set_network(ClusterSpec& spec, const Row& row, const Class& kind, std::uint
     spec.preset = preset_of(network.fabric, kind);
     // Trees of InfiniBand spray packets; where a GPU's own preset is one of RoCE, it does not know.
     if (network.fabric == Fabric::infiniband && kind.preset == kind.ethernet) spec.routing = "spray";
+    if (const auto nccl = version_from(network.nccl); nccl && *nccl >= hardware::first_nccl)
+        spec.nccl_version = network.nccl;
+    if (network.fabric == Fabric::efa) spec.aws_ofi_nccl_version = network.aws_ofi_nccl;
     Nics nics = network.nics;
     if (!nics.stated()) nics = nics_of_generation(row.words("node"));
     if (!nics.stated() && network.fabric == Fabric::efa && !topology::amazon_nics(topology::find_gpu(spec.gpu).socket))

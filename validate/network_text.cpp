@@ -94,6 +94,13 @@ double measured_in(const std::string& clause) {
     return std::regex_search(clause, m, single) ? rate(m[1], m[2]) : 0.0;
 }
 
+/// "aws-ofi-nccl 1.7.3, NCCL 2.18.5".
+std::string version_behind(const std::string& words, const std::string& library) {
+    const std::regex printed("(^|[^-a-z])" + library + R"((?:\s+|-)v?(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?))");
+    std::smatch m;
+    return std::regex_search(words, m, printed) ? m[2].str() : std::string();
+}
+
 /// InfiniBand goes before Ethernet: the compute network of nodes that have both.
 Fabric fabric_in(const std::string& words) {
     static const std::regex infiniband(R"(\bib\b|infiniband|\d\s*x?\s*(fdr|edr|hdr|ndr|xdr)\d*\b)"),
@@ -144,6 +151,8 @@ NetworkText read_network(const std::string& text) {
         if (const Nics nics = nics_in(clause); carries_more(nics, network.nics)) network.nics = nics;
     }
     network.fabric = fabric_in(kept);
+    network.nccl = version_behind(lower(text.substr(0, longest)), "nccl");
+    network.aws_ofi_nccl = version_behind(lower(text.substr(0, longest)), "aws-ofi-nccl");
     // "InfiniBand, 200 Gb/s" names a generation: nodes that came with it have several, the vendor's number.
     constexpr double of_several = 200 * gigabit;
     if (network.nics.bare && network.fabric == Fabric::infiniband && network.nics.bytes_per_second >= of_several)

@@ -26,6 +26,7 @@ struct NetworkText {
     Fabric fabric = Fabric::not_stated;
     /// Of a node, by NCCL, where the text says that it was measured; the middle of a range. 0: not printed.
     double measured_bytes_per_second = 0;
+    std::string nccl, aws_ofi_nccl;  ///< versions, "2.18.5"; "": not printed
 };
 
 /// "4x EDR IB", "8x NDR400" in any text: the InfiniBand Trade Association's rates of four lanes.

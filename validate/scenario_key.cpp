@@ -44,11 +44,11 @@ std::string text(std::span<const documents::Field<Struct>> fields, const Struct&
 
 std::string key(const topology::ClusterSpec& cluster) {
     const auto& [preset, nodes, gpu, power, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing,
-                 seed, failed, node_file, fabric_file, more_nodes] = cluster;
+                 seed, failed, node_file, fabric_file, more_nodes, nccl, aws_ofi_nccl] = cluster;
     const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
     return list(preset, nodes, gpu, power, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape,
                 parents, terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed),
-                node_file, fabric_file, join(more_nodes));
+                node_file, fabric_file, join(more_nodes), nccl, aws_ofi_nccl);
 }
 
 std::string key(const scenarios::Perturbations& perturbations) {

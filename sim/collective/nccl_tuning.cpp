@@ -96,6 +96,7 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
         machine.nvls = machine.nvls && other.nvls;
         machine.post_seconds = std::max(machine.post_seconds, other.post_seconds);
     }
+    machine.libraries = cluster.fabric().parts().libraries;
     if (cluster.fabric().parts().on_chip) machine.chip_hop_seconds = hardware::chip_hop_seconds;
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
@@ -184,9 +185,9 @@ double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t no
 /// 32 KiB and a step of the buffer (512 KiB), on two channels a rail; with NVLS 4 to 16 rounds of 32 to 128 KiB, on 16
 /// channels of each head.
 double chunk_bytes(Protocol protocol, double bytes, double depth, std::uint32_t rails, bool in_switch) {
-    constexpr double KiB = 1024, nvls_channels = 16;
+    constexpr double KiB = 1024;
     if (in_switch) {
-        const double heads = nvls_channels * rails;
+        const double heads = hardware::nccl_nvls_channels * rails;
         return std::min(bytes, std::clamp(bytes / 8, heads * 32 * KiB, heads * 128 * KiB));
     }
     const double channels = 2.0 * rails, most = protocol == Protocol::ll ? 32 * KiB : 512 * KiB;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "hardware/network_libraries.hpp"
 #include "sim/collective/algorithms.hpp"
 #include "topology/cluster.hpp"
 
@@ -27,7 +28,8 @@ struct Machine {
     bool nvls = false;                 ///< NVSwitch that reduces and multicasts: Hopper and later
     double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)
     double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on
-    bool simple_only = false;          ///< the network gives no guarantee of order within 128 bytes
+    hardware::NetworkLibraries libraries = {};
+    bool simple_only = false;  ///< the network gives no guarantee of order within 128 bytes
     /// Of one message between hosts, without its bytes, measured (a profile's host_message_seconds). Positive: no NCCL,
     /// but kernels/tcp's rings of messages, each step one message. Zero: NCCL.
     double host_message_seconds = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/collective/proxies.hpp"
+
 namespace orrery::sim {
 
 using kernels::CollectiveKind;
@@ -85,12 +87,14 @@ Cost Pricer::cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
     const double correction = tree ? tree_correction(algorithm, protocol, job.bytes) : 1;
     if (!cost.sequential)
         cost.inside_seconds = std::max({cost.inside_seconds, bus / limit / correction, cost.wire_seconds / correction});
+    if (outline.in_switch)
+        cost.proxy_seconds = proxy_seconds(job.bytes, outline.node_bytes, job.rails, job.shape.nodes, machine_);
     cost.latency_seconds = latency_seconds(algorithm, protocol, job.kind, outline, job.shape, machine_) +
                            fill_seconds(outline, protocol, job, seconds_per_byte);
     const std::uint32_t local = local_ranks(job.shape);
     if (job.kind == CollectiveKind::all_to_all || local < 2 || job.shape.nodes < 2) return cost;
     const double floor = inside_node(job.kind, local, job.bytes);
-    cost.latency_seconds += std::max(0.0, floor - cost.seconds());
+    cost.latency_seconds += std::max(0.0, floor - cost.reckoned());
     return cost;
 }
 

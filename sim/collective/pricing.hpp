@@ -10,6 +10,7 @@
 // the others wait in every step of a ring or tree.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,16 @@ struct Cost {
     double wire_bytes = 0;       ///< that leave, or enter, the busiest node, flags and all
     double wire_seconds = 0;     ///< what the network takes to carry them
     double inside_seconds = 0;   ///< what the nodes, and the algorithm, take at their own rate
+    double proxy_seconds = 0;    ///< what the hosts' proxies take beside that (proxies.hpp)
     bool sequential = false;
 
-    [[nodiscard]] double seconds() const {
-        const double slowest = wire_seconds > inside_seconds ? wire_seconds : inside_seconds;
-        return latency_seconds + (sequential ? wire_seconds + inside_seconds : slowest);
+    /// What NCCL knows of, by which it chooses.
+    [[nodiscard]] double reckoned() const {
+        return latency_seconds + (sequential ? wire_seconds + inside_seconds : std::max(wire_seconds, inside_seconds));
     }
+    /// Of what flows beside the network.
+    [[nodiscard]] double beside_wire() const { return std::max(inside_seconds, proxy_seconds); }
+    [[nodiscard]] double seconds() const { return std::max(reckoned(), latency_seconds + proxy_seconds); }
 };
 
 /// What is to be moved.

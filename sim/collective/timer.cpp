@@ -91,7 +91,7 @@ CollectiveTimer::Answer CollectiveTimer::answer(CollectiveKind kind, double byte
         throw Error(fmt::format("{} has no {} protocol here", kernels::name(kind),
                                 insisted.protocol ? name(*insisted.protocol) : "such"),
                     "messages, hierarchies and in-switch reductions use simple");
-    best.cost = *std::ranges::min_element(best.weighed, {}, &Cost::seconds);
+    best.cost = *std::ranges::min_element(best.weighed, {}, &Cost::reckoned);
     best.seconds = best.cost->seconds();
     return best;
 }
@@ -103,9 +103,11 @@ double CollectiveTimer::seconds(CollectiveKind kind, double bytes, const Insiste
 namespace {
 
 std::string parts_of(const Cost& cost) {
-    return fmt::format("{} start-ups and fill, {} on the network, {} inside nodes",
-                       format_seconds(cost.latency_seconds), format_seconds(cost.wire_seconds),
-                       format_seconds(cost.inside_seconds));
+    std::string text =
+        fmt::format("{} start-ups and fill, {} on the network, {} inside nodes", format_seconds(cost.latency_seconds),
+                    format_seconds(cost.wire_seconds), format_seconds(cost.inside_seconds));
+    if (cost.proxy_seconds > 0) text += fmt::format(", {} in the hosts' proxies", format_seconds(cost.proxy_seconds));
+    return text;
 }
 
 }  // namespace
@@ -129,7 +131,7 @@ CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const In
     time.algorithm = found.cost->algorithm->name;
     time.protocol = name(found.cost->protocol);
     time.why = parts_of(*found.cost);
-    std::ranges::sort(found.weighed, {}, &Cost::seconds);
+    std::ranges::sort(found.weighed, {}, &Cost::reckoned);
     for (const Cost& each : found.weighed)
         time.weighed.push_back({each.algorithm->name, name(each.protocol), each.seconds()});
     for (const Cost& other : found.weighed)

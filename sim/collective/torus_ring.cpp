@@ -86,7 +86,7 @@ Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double byt
         each_turn(grid, part, bytes, [&](std::size_t turn, std::size_t dimension, double sent) {
             around(group, dimension, part < m, sent, halves[turn]);
         });
-    Schedule schedule;
+    Schedule schedule{{}, grid.slices > 1};
     if (kind != CollectiveKind::all_gather) schedule.phases = halves;
     if (kind != CollectiveKind::reduce_scatter)
         for (std::size_t turn = halves.size(); turn > 0; --turn) schedule.phases.push_back(halves[turn - 1]);

@@ -8,7 +8,8 @@
 //
 // Slices of such a grid that a network joins are a last dimension, which every part goes along behind all others: what
 // crosses the network is a chip's share of its slice alone (Google Cloud documentation, "Cloud TPU Multislice
-// overview": hierarchical collectives over ICI and DCN).
+// overview": hierarchical collectives over ICI and DCN), chunk by chunk beside what goes on inside (an assumption: one
+// after the other they would take the sum).
 #pragma once
 
 #include "sim/collective/schedule.hpp"

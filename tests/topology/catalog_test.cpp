@@ -46,6 +46,11 @@ TEST(Catalog, RefusesBadInputWithPlaceAndRemedy) {
         {{.preset = "dgx-a100", .nodes = 2001}, "/cluster/nodes", "switch_ports"},
         {{.preset = "dgx-a100", .nodes = 2001, .switch_ports = 40}, "/cluster/nodes", "2000"},
         {{.preset = "gb200-nvl72", .gpus_per_node = 73}, "/cluster/gpus_per_node", "1 to 72"},
+        {{.preset = "efa", .nccl_version = "new"}, "/cluster/nccl_version", "as in 2.18.5"},
+        {{.preset = "efa", .nccl_version = "2.17.1"}, "/cluster/nccl_version", "2.18.0"},
+        {{.preset = "tpu-v5p", .nccl_version = "2.18.5"}, "/cluster/nccl_version", "leave it out"},
+        {{.preset = "dgx-h100", .aws_ofi_nccl_version = "1.7.3"}, "/cluster/aws_ofi_nccl_version", "preset efa"},
+        {{.preset = "efa", .aws_ofi_nccl_version = "1"}, "/cluster/aws_ofi_nccl_version", "as in 2.18.5"},
     };
     for (const Bad& bad : cases) {
         SCOPED_TRACE(bad.spec.preset + " " + bad.pointer);

@@ -206,6 +206,11 @@ TEST(CarriedRows, Collectives) {
     const auto efa = map_collective(test::carried_row("collectives", "coll/aws-p5/all_reduce/16"), test::any_profile);
     EXPECT_EQ(efa.cluster.preset, "efa");
     EXPECT_DOUBLE_EQ(efa.cluster.nics_per_node * efa.cluster.nic_bytes_per_second, 400e9);
+    EXPECT_EQ(efa.cluster.nccl_version + efa.cluster.aws_ofi_nccl_version, "");
+    const auto old =
+        map_collective(test::carried_row("collectives", "coll/aws-p5-old/all_reduce/16"), test::any_profile);
+    EXPECT_EQ(old.cluster.nccl_version, "2.18.5");
+    EXPECT_EQ(old.cluster.aws_ofi_nccl_version, "1.7.3");
 }
 
 TEST(CarriedRows, EveryRowOfEveryFileIsMappedOrNamed) {

@@ -91,5 +91,16 @@ TEST(ReadNetwork, WhatIsNotUnderstoodIsQuoted) {
     EXPECT_EQ(test::reason({{"network", "Slingshot-11"}, {"gpus", 8}, {"nodes", 1}, {"dp", 4}, {"gbs", 8}}), "");
 }
 
+TEST(ReadNetwork, VersionsOfLibraries) {
+    const NetworkText both = read_network("32x EFA 100G per node (3200 Gb/s), aws-ofi-nccl v1.7.3, NCCL 2.18.5");
+    EXPECT_EQ(both.nccl, "2.18.5");
+    EXPECT_EQ(both.aws_ofi_nccl, "1.7.3");
+    const NetworkText one = read_network("8x 400 Gb/s InfiniBand, nccl-2.21");
+    EXPECT_EQ(one.nccl, "2.21");
+    EXPECT_EQ(one.aws_ofi_nccl, "");
+    EXPECT_EQ(read_network("EFA 400 Gb/s, aws-ofi-nccl 1.7.4").nccl, "") << "the plugin's is not NCCL's";
+    EXPECT_EQ(read_network("8x NDR400 IB, measured by nccl-tests").nccl, "");
+}
+
 }  // namespace
 }  // namespace orrery::validate

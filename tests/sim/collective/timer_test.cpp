@@ -298,17 +298,20 @@ TEST(Times, OfARowOfChipsAreThoseRead) {
 
 /// What a step is charged is what is printed of the collective by itself.
 TEST(Times, OfChipsAreTheSimulatedOnes) {
-    const Bed pod({.preset = "tpu-v4", .nodes = 64});
-    const Network network(pod.cluster, pod.predictor);
-    for (const std::uint32_t ranks : {4u, 16u, 64u}) {
-        const auto gpus = first(ranks);
-        const auto path = network.path(gpus);
-        CollectiveTimer timer(pod.cluster, pod.predictor, Group(gpus, 1, grid_of(pod.cluster, gpus)));
-        for (const CollectiveKind kind : {all_reduce, all_gather, reduce_scatter})
-            for (const double bytes : {1e4, 1e7, 1e9}) {
-                const double alone = network.alone(network.collective(kind, gpus, bytes, path), path);
-                EXPECT_NEAR(timer.seconds(kind, bytes), alone, 1e-6 * alone) << ranks << ' ' << kernels::name(kind);
-            }
+    const topology::FabricSpec slices{.kind = "multislice", .shape = "4x4", .groups = 4};
+    for (const Bed& pod : {Bed({.preset = "tpu-v4", .nodes = 64}), Bed({.preset = "tpu-v6e", .fabric = slices})}) {
+        const Network network(pod.cluster, pod.predictor);
+        for (const std::uint32_t ranks : {4u, 16u, 64u}) {
+            const auto gpus = first(ranks);
+            const auto path = network.path(gpus);
+            CollectiveTimer timer(pod.cluster, pod.predictor, Group(gpus, 1, grid_of(pod.cluster, gpus)));
+            for (const CollectiveKind kind : {all_reduce, all_gather, reduce_scatter})
+                for (const double bytes : {1e4, 1e7, 1e9}) {
+                    const double alone = network.alone(network.collective(kind, gpus, bytes, path), path);
+                    EXPECT_NEAR(timer.seconds(kind, bytes), alone, 1e-6 * alone)
+                        << pod.cluster.name() << ' ' << ranks << ' ' << kernels::name(kind);
+                }
+        }
     }
 }
 
