@@ -110,6 +110,10 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
         {"overlap_slowdown", beside_collectives(board.compute_capability)},
     });
     if (hardware::is_hopper(board.compute_capability)) add_unaligned(out, board);
+    if (facts.short_repeats)
+        out["short_repeats"] = {1, "1",
+                                "DeepBench times products one by one; parts of a layer that are repeated for seconds "
+                                "are slower alike (mli/transformers-benchmarks, micro_bench.ipynb at 53a232b)"};
     if (facts.sustained_clock > 0)
         out["sustained_clock"] = {facts.sustained_clock, "1", std::string(facts.sustained_clock_origin)};
     if (board.multiprocessors > 0)

@@ -41,6 +41,8 @@ struct GpuFacts {
     bool tile_waves;
     double sustained, best;  ///< TFLOP/s of a 16-bit product: that last, and the best of the imported table
     std::string_view sustained_origin;
+    /// All 16-bit products of the table, not the fastest alone, were timed at a clock that does not last.
+    bool short_repeats = false;
     double sustained_clock = 0;  ///< over the highest, while that product ran; 0: not told
     std::string_view sustained_clock_origin = {};
     double sustained_single = 0, best_single = 0;  ///< of fp32, where its units are held down otherwise

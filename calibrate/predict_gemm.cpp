@@ -207,6 +207,7 @@ GemmPredictor::GemmPredictor(const Profile& profile)
       sustained_single_(constant_or(profile.constants, "sustained_single", sustained_)),
       sustained_fp8_(constant_or(profile.constants, "sustained_fp8", sustained_)),
       sustained_fp4_(constant_or(profile.constants, "sustained_fp4", sustained_fp8_)),
+      short_repeats_(profile.constants.contains("short_repeats")),
       unaligned_(constant_or(profile.constants, "unaligned_gemm", 1)),
       partly_aligned_(constant_or(profile.constants, "partly_aligned_gemm", 1)),
       profile_name_(profile.name) {
@@ -314,6 +315,7 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     const double share = sustained(table.table().dtype);
     const double unaligned_rows = unaligned(gemm), longer = unaligned_rows * spared(gemm);
     if (unaligned_rows > 1) estimate.derived = "products of rows between words from those of aligned ones";
+    if (short_repeats_ && is_half(table.table().dtype)) estimate.seconds /= share;
     const double floor = sustained_floor(kernels::flops(ran), best, share);
     estimate.limited = {longer * estimate.seconds, longer * floor * share, share};
     estimate.seconds = longer * std::max(estimate.seconds, floor);

@@ -85,6 +85,7 @@ private:
     const std::vector<BatchedGemmTable>* batched_;
     Machine machine_;
     double sustained_, sustained_single_, sustained_fp8_, sustained_fp4_;  ///< 16 bits, fp32, fp8, fp4
+    bool short_repeats_;                                                   ///< of 16 bits
     double unaligned_, partly_aligned_;
     std::string profile_name_;
     std::vector<GemmLookup> tables_;

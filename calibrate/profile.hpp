@@ -192,20 +192,21 @@ struct Profile {
     /// on kernels that run beside a collective).
     /// Optional: sustained_memory (share of memory_bytes_per_second that a long stream reaches; no memory-bound kernel
     /// is faster), sustained_single, sustained_fp8 and sustained_fp4 (sustained_gemm of products in fp32, fp8 and fp4,
-    /// where it is another), sustained_clock (clock of the long run that sustained_gemm is of, over the highest:
-    /// power_limit.hpp), unaligned_gemm (rate of 16-bit products with rows that begin between words of four bytes,
-    /// over that of others), partly_aligned_gemm (likewise of rows that begin at such words but not at 16 bytes),
-    /// state_space_products (rate at which state-space scans compute, over peak_single_flops),
-    /// state_space_convolution (share of their bytes' rate that the convolutions before them reach), board_spread
-    /// (standard deviation of the rate of compute-bound kernels among boards of the kind, relative to it),
-    /// peak_single_flops, peak_tf32_flops, peak_fp8_flops, peak_fp4_flops, multiprocessors, graph_gap_seconds
-    /// (kernel_gap_seconds in a CUDA graph), tile_waves (present: GEMM tiles run in whole waves over the
-    /// multiprocessors), attention_backward_rate (flop/s of the backward over the forward), attention_dropout_forward
-    /// and attention_dropout_backward (of kernels that draw a dropout over others), network_efficiency (payload share
-    /// of the NICs' line rate, measured; else the adapter's of hardware/datasheets.hpp), cache_bytes (of a CPU's last
-    /// level, which the ranks of a host share: where kernels were measured with operands in it and in memory),
-    /// host_message_seconds (of one message between two hosts, without its bytes: present, ranks communicate by
-    /// kernels/tcp's rings of messages and not by NCCL).
+    /// where it is another), short_repeats (present: products in 16 bits were timed by themselves at the highest clock,
+    /// and all of them, not the fastest alone, take 1 / sustained_gemm as long in a run that lasts), sustained_clock
+    /// (clock of the long run that sustained_gemm is of, over the highest: power_limit.hpp), unaligned_gemm (rate of
+    /// 16-bit products with rows that begin between words of four bytes, over that of others), partly_aligned_gemm
+    /// (likewise of rows that begin at such words but not at 16 bytes), state_space_products (rate at which state-space
+    /// scans compute, over peak_single_flops), state_space_convolution (share of their bytes' rate that the
+    /// convolutions before them reach), board_spread (standard deviation of the rate of compute-bound kernels among
+    /// boards of the kind, relative to it), peak_single_flops, peak_tf32_flops, peak_fp8_flops, peak_fp4_flops,
+    /// multiprocessors, graph_gap_seconds (kernel_gap_seconds in a CUDA graph), tile_waves (present: GEMM tiles run in
+    /// whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward),
+    /// attention_dropout_forward and attention_dropout_backward (of kernels that draw a dropout over others),
+    /// network_efficiency (payload share of the NICs' line rate, measured; else the adapter's of
+    /// hardware/datasheets.hpp), cache_bytes (of a CPU's last level, which the ranks of a host share: where kernels
+    /// were measured with operands in it and in memory), host_message_seconds (of one message between two hosts,
+    /// without its bytes: present, ranks communicate by kernels/tcp's rings of messages and not by NCCL).
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
     // Of measured devices only, and left out of the file when empty:

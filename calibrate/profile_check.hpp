@@ -20,7 +20,7 @@ struct KnownConstant {
 };
 /// From a core of the smallest processor, which others use as well, to ten times today's largest accelerators. Those
 /// that begin at zero a device may have none of: a CPU runs its kernels at once.
-inline constexpr std::array<KnownConstant, 30> known_constants{{
+inline constexpr std::array<KnownConstant, 31> known_constants{{
     {"peak_half_flops", 1e6, 1e17, true},
     {"peak_single_flops", 1e6, 1e17},
     {"peak_tf32_flops", 1e8, 1e17},
@@ -34,6 +34,7 @@ inline constexpr std::array<KnownConstant, 30> known_constants{{
     {"sustained_fp8", 0.01, 1},
     {"sustained_fp4", 0.01, 1},
     {"sustained_clock", 0.05, 1},
+    {"short_repeats", 1, 1},
     {"unaligned_gemm", 0.01, 1},
     {"partly_aligned_gemm", 0.01, 1},
     {"state_space_products", 0.01, 100},

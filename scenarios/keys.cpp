@@ -109,8 +109,8 @@ constexpr std::array of_cluster{
     Key{.name = "more_nodes", .kind = texts,
         .help = "Nodes of other GPUs, after the preset's own: [\"4 x P100\"]."},
     Key{.name = "nccl_version", .kind = text,
-        .help = "Of NCCL between nodes, \"2.18.5\"; the newest when absent. Told apart: from 2.18 on, the chunks of "
-                "NVLSTree beside aws_ofi_nccl_version."},
+        .help = "Of NCCL between nodes, from \"2.18\" on; the newest when absent. Told apart: the chunks of NVLSTree "
+                "on EFA, which 2.19.3 makes small on four nodes and more."},
     Key{.name = "aws_ofi_nccl_version", .kind = text,
         .help = "Of Amazon's plugin for NCCL on EFA, \"1.7.3\"; the newest when absent. Told apart: before 1.8 its "
                 "hosts' threads limit NVLSTree."},

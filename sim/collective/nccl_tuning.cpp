@@ -97,11 +97,11 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
         machine.post_seconds = std::max(machine.post_seconds, other.post_seconds);
     }
     machine.libraries = cluster.fabric().parts().libraries;
+    machine.efa = cluster.fabric().parts().adapter.name == hardware::efa_adapter.name;
     if (cluster.fabric().parts().on_chip) machine.chip_hop_seconds = hardware::chip_hop_seconds;
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
-    machine.simple_only =
-        machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == hardware::efa_adapter.name;
+    machine.simple_only = machine.generation <= Generation::ampere && machine.efa;
     machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - hardware::nccl_network * us);
     return machine;
 }

@@ -28,6 +28,7 @@ struct Machine {
     bool nvls = false;                 ///< NVSwitch that reduces and multicasts: Hopper and later
     double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)
     double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on
+    bool efa = false;                  ///< Amazon's adapters, by their plugin
     hardware::NetworkLibraries libraries = {};
     bool simple_only = false;  ///< the network gives no guarantee of order within 128 bytes
     /// Of one message between hosts, without its bytes, measured (a profile's host_message_seconds). Positive: no NCCL,

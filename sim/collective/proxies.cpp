@@ -14,6 +14,13 @@ namespace {
 /// Whether the version is at least that one; the newest is.
 bool since(const std::optional<Version>& version, const Version& first) { return !version || *version >= first; }
 
+/// Where nothing keeps the chunks large: an old plugin, or a version of NCCL whose small ones none can change.
+bool binds(const NetworkLibraries& libraries) {
+    const auto& [nccl, plugin] = libraries;
+    const bool deaf = nccl && *nccl >= nccl_with_small_tree_chunks && *nccl < nccl_with_asked_chunks;
+    return deaf || !since(plugin, aws_ofi_with_large_chunks);
+}
+
 double largest_chunk(std::uint32_t nodes, const Machine& machine) {
     const auto& [nccl, plugin] = machine.libraries;
     const bool small = nodes >= nccl_small_tree_nodes && since(nccl, nccl_with_small_tree_chunks);
@@ -43,7 +50,7 @@ double requests_per_chunk(double chunk, const Machine& machine) {
 
 double proxy_seconds(double bytes, double node_bytes, std::uint32_t rails, std::uint32_t nodes,
                      const Machine& machine) {
-    if (since(machine.libraries.aws_ofi_nccl, aws_ofi_with_large_chunks)) return 0;
+    if (!machine.efa || !binds(machine.libraries)) return 0;
     const double chunk = nvls_tree_chunk(bytes, rails, nodes, machine);
     return node_bytes * bytes / rails / chunk * requests_per_chunk(chunk, machine) * aws_ofi_request_seconds;
 }

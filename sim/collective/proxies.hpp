@@ -1,5 +1,5 @@
-// What the hosts' proxy threads take of a collective's chunks: nothing that is noticed, but with Amazon's plugin before
-// its version 1.8, where a scenario states it.
+// What the hosts' proxy threads take of a collective's chunks: nothing that is noticed, but with Amazon's plugin where
+// a scenario states its version before 1.8, or that of an NCCL whose small chunks no plugin changes.
 #pragma once
 
 #include "sim/collective/nccl_tuning.hpp"

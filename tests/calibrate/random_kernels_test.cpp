@@ -98,7 +98,9 @@ TEST_P(RandomKernels, LargerProductsTakeLonger) {
     ASSERT_GT(count, 1000);
     // Of so many operations a byte (MI355X, TPU v6e) more products wait for memory.
     const bool wide = GetParam() == "mi355x" || GetParam() == "tpu-v6e";
-    EXPECT_GT(sum / count, few ? 1.5 : wide ? 1.7 : 1.8);
+    // Of DeepBench's few products the rate still rises where others' is level.
+    const bool rising = GetParam().starts_with("v100");
+    EXPECT_GT(sum / count, few ? 1.5 : wide ? 1.7 : rising ? 1.75 : 1.8);
 }
 
 TEST_P(RandomKernels, PointwiseTimeGrowsWithItsSize) {

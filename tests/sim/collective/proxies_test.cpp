@@ -71,6 +71,8 @@ TEST(Proxies, MakeSmallChunksSlowOnAmazons) {
     EXPECT_EQ(large, seconds(8, 4 * GiB, "", "")) << "nothing but the network";
     EXPECT_NEAR(large, 30.2e-3, 0.25 * 30.2e-3);
     EXPECT_EQ(seconds(8, 4 * GiB, "2.21.5", "1.8.0"), large) << "the plugin asks for large chunks since then";
+    EXPECT_EQ(seconds(8, 4 * GiB, "2.19.3", ""), seconds(8, 4 * GiB, "2.19.3", "1.7.4")) << "which NCCL did not heed";
+    EXPECT_EQ(seconds(2, 4 * GiB, "2.19.3", ""), seconds(2, 4 * GiB, "", "")) << "and has anyway on few nodes";
 }
 
 /// NCCL does not reckon with its proxies: it takes the algorithm that would be the fastest without them.
