@@ -18,6 +18,7 @@ struct Product {
     kernels::Gemm gemm;
     double share;
     std::string_view origin;
+    std::string_view licence = "a figure quoted";
 };
 /// On a TPU v2 core, of 23 TFLOP/s.
 constexpr Product on_v2{{kernels::Dtype::bf16, 1, 8192, 16384, 8192},
@@ -39,13 +40,14 @@ constexpr Product on_v6e{
     {kernels::Dtype::bf16, 1, 8192, 8192, 8192},
     v6e_cube / 1.328756e-3,
     "1.328756 ms for 8,192 cubed by a trace, on TPU v6e with 64 MiB of scoped memory (AI-Hypercomputer/"
-    "tpu-recipes, microbenchmarks/README.md, commit c8cfe2f)"};
+    "tpu-recipes, microbenchmarks/README.md, commit c8cfe2f)",
+    "Apache-2.0"};
 /// Google's own, each of one of a chip's two devices (1,153.5 TFLOP/s): on both, twice as many rows.
 constexpr std::string_view on_ironwood =
     "rate of one of TPU7x's two devices, both of which divide the rows (AI-Hypercomputer/accelerator-microbenchmarks, "
     "Ironwood/Ironwood_Microbenchmarks_readme.md, commit 7439b2a: gemm, m = n = k)";
 constexpr Product ironwood(std::uint32_t side, double tflops) {
-    return {{kernels::Dtype::bf16, 1, 2 * side, side, side}, tflops / (2307.0 / 2), on_ironwood};
+    return {{kernels::Dtype::bf16, 1, 2 * side, side, side}, tflops / (2307.0 / 2), on_ironwood, "Apache-2.0"};
 }
 constexpr Product on_tpu7x[] = {ironwood(128, 2.589961271),   ironwood(256, 18.28645367),  ironwood(512, 105.0783466),
                                 ironwood(1024, 349.7270639),  ironwood(2048, 679.284728),  ironwood(4096, 892.9445127),
@@ -76,13 +78,13 @@ std::map<std::string, Constant> constants_of(const hardware::Gpu& chip) {
     };
 }
 
-Provenance read_on(const hardware::Gpu& chip, std::string_view origin) {
+Provenance read_on(const hardware::Gpu& chip, const Product& product) {
     return {.device = chip.name,
             .clocks = "",
             .date = "",
             .software = "XLA",
-            .origin = std::string(origin),
-            .licence = "a figure quoted"};
+            .origin = std::string(product.origin),
+            .licence = std::string(product.licence)};
 }
 
 const hardware::Gpu& chip_named(std::string_view name) {
@@ -110,8 +112,9 @@ Profile chip_profile(std::string_view name) {
     profile.device = "Google " + chip.name;
     profile.made_by = fmt::format("orrery profile import {}", chip.profile);
     profile.constants = constants_of(chip);
-    GemmTable products{kernels::Dtype::bf16, read_on(chip, products_of(chip).front().origin), {}};
-    for (const Product& product : products_of(chip)) {
+    const std::span<const Product> read = products_of(chip);
+    GemmTable products{kernels::Dtype::bf16, read_on(chip, read.front()), {}};
+    for (const Product& product : read) {
         const kernels::Gemm& p = product.gemm;
         const double seconds = kernels::flops(p) / (product.share * chip.half_flops);
         products.points.push_back({p.m, p.n, p.k, static_cast<float>(seconds)});

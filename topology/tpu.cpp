@@ -1,5 +1,7 @@
 #include "topology/tpu.hpp"
 
+#include <algorithm>
+
 namespace orrery::topology {
 
 using namespace hardware;
@@ -48,6 +50,11 @@ std::span<const Design> tpu_designs() {
               "TPU7x", "16x16x36", 3, tpu7x_link_bytes_per_second, 4, tpu_v6e_pcie_bytes_per_second),
     };
     return designs;
+}
+
+std::uint32_t torus_dimensions(std::string_view chip) {
+    const auto found = std::ranges::find(tpu_designs(), chip, &Design::gpu);
+    return found == tpu_designs().end() ? 0 : found->dimensions;
 }
 
 }  // namespace orrery::topology

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "hardware/datasheets.hpp"
 #include "topology/ethernet.hpp"
+#include "topology/tpu.hpp"
 #include "validate/map_row.hpp"
 #include "validate/network_text.hpp"
 
@@ -135,9 +136,9 @@ ClusterSpec slices(const Row& row, const Gpu& chip, std::uint32_t chips) {
         spec.fabric.kind = "multislice";
         spec.fabric.groups = count;
     }
-    const bool flat = chip.name == "TPU-v5e" || chip.name == "TPU-v6e";
-    const std::uint32_t side = !flat && each % 64 == 0 ? 4 : 1;  // of what slices are made of
-    std::vector<std::uint32_t> shape = topology::even_shape(each / (side * side * side), flat ? 2 : 3);
+    const std::uint32_t dimensions = topology::torus_dimensions(chip.name);
+    const std::uint32_t side = dimensions == 3 && each % 64 == 0 ? 4 : 1;  // of what slices are made of
+    std::vector<std::uint32_t> shape = topology::even_shape(each / (side * side * side), dimensions);
     for (std::uint32_t& extent : shape) extent *= side;
     const std::uint32_t tensor = row.count("tp").value_or(1);
     std::ranges::stable_partition(shape, [&](std::uint32_t extent) { return extent == tensor; });

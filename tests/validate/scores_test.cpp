@@ -107,6 +107,21 @@ TEST(Scores, StayWithinWhatWasReached) {
     EXPECT_EQ(seen, most.size());
 }
 
+/// Table 1 of SC'21: ten GPTs of 1.7 to 1,008 billion parameters.
+TEST(Scores, OfTheTenGptsOfScTwentyOneStayClose) {
+    double sum = 0, worst = 0;
+    std::size_t count = 0;
+    for (const Result& row : carried().steps.rows)
+        if (row.predicted && row.id.starts_with("megatron/sc21_t1_")) {
+            sum += std::abs(row.error);
+            worst = std::max(worst, std::abs(row.error));
+            ++count;
+        }
+    ASSERT_EQ(count, 10U);
+    EXPECT_LE(sum / 10, 0.03);
+    EXPECT_LE(worst, 0.07);
+}
+
 TEST(Scores, OfMemoryAreThosePrinted) {
     const Table& memory = carried().memory;
     for (const double printed : printed_numbers("\\*\\*Memory\\*\\*: ([0-9.]+)%"))
