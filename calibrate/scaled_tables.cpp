@@ -47,6 +47,7 @@ void without_larger_cache(PointwiseTable& table, double cache_bytes, double stre
 
 void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, std::string_view device, double ratio,
                 double cache_bytes) {
+    const double stream = cache_bytes > 0 ? ratio * stream_of(tables) : 0;
     for (PointwiseTable table : tables) {
         if (std::ranges::find(profile.pointwise, table.kind, &PointwiseTable::kind) != profile.pointwise.end())
             continue;
@@ -55,7 +56,7 @@ void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, std
             table.provenance.origin +=
                 fmt::format("; {} scaled by {:.3f}, the ratio of memory bandwidths (estimate)", device, ratio);
         }
-        if (cache_bytes > 0) without_larger_cache(table, cache_bytes, ratio * stream_of(tables));
+        if (cache_bytes > 0) without_larger_cache(table, cache_bytes, stream);
         profile.pointwise.push_back(std::move(table));
     }
 }

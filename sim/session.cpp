@@ -1,7 +1,5 @@
 #include "sim/session.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,46 +9,13 @@
 #include <utility>
 
 #include "sim/predict.hpp"
+#include "topology/cluster_key.hpp"
 
 namespace orrery::sim {
 
 namespace {
 
 constexpr std::size_t most_sites = 16;
-
-/// Names every field: one that is added is an error of the compiler here.
-std::string text_of(const topology::ClusterSpec& spec) {
-    const auto& [preset, nodes, gpu, gpu_power_limit, gpus_per_node, nics_per_node, nic_rate, oversubscription, ports,
-                 fabric, routing, routing_seed, failed, node_file, fabric_file, more_nodes, nccl, aws_ofi_nccl] = spec;
-    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
-    return fmt::format("{}", fmt::join(std::vector<std::string>{preset,
-                                                                std::to_string(nodes),
-                                                                gpu,
-                                                                fmt::format("{}", gpu_power_limit),
-                                                                std::to_string(gpus_per_node),
-                                                                std::to_string(nics_per_node),
-                                                                fmt::format("{}", nic_rate),
-                                                                fmt::format("{}", oversubscription),
-                                                                std::to_string(ports),
-                                                                kind,
-                                                                shape,
-                                                                parents,
-                                                                std::to_string(terminals),
-                                                                std::to_string(routers),
-                                                                std::to_string(spines),
-                                                                std::to_string(global_links),
-                                                                std::to_string(groups),
-                                                                fmt::format("{}", link_rate),
-                                                                routing,
-                                                                std::to_string(routing_seed),
-                                                                fmt::format("{}", fmt::join(failed, "\1")),
-                                                                node_file,
-                                                                fabric_file,
-                                                                fmt::format("{}", fmt::join(more_nodes, "\1")),
-                                                                nccl,
-                                                                aws_ofi_nccl},
-                                       "\n"));
-}
 
 /// What the heap grows by next is asked for in huge pages, before it is touched: a step of a million GPUs takes 150 MB,
 /// and its 40,000 small pages, cleared one by one, were a fifth of its time. Addresses alone are taken ahead. Where the
@@ -84,7 +49,7 @@ Session::Session() {
 }
 
 std::shared_ptr<Site> Session::site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
-    std::string key = text_of(scenario.cluster) + "\n" + scenario.profile;
+    std::string key = topology::cluster_key(scenario.cluster) + "\n" + scenario.profile;
     for (const auto& [gpu, profile] : scenario.more_profiles) key += "\n" + gpu + "\1" + profile;
     {
         const std::lock_guard lock(mutex_);

@@ -95,10 +95,12 @@ double measured_in(const std::string& clause) {
 }
 
 /// "aws-ofi-nccl 1.7.3, NCCL 2.18.5".
-std::string version_behind(const std::string& words, const std::string& library) {
-    const std::regex printed("(^|[^-a-z])" + library + R"((?:\s+|-)v?(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?))");
+void read_versions(const std::string& words, NetworkText& network) {
+    static const std::string version = R"((?:\s+|-)v?(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?))";
+    static const std::regex nccl("(?:^|[^-a-z])nccl" + version), plugin("(?:^|[^-a-z])aws-ofi-nccl" + version);
     std::smatch m;
-    return std::regex_search(words, m, printed) ? m[2].str() : std::string();
+    if (std::regex_search(words, m, nccl)) network.nccl = m[1];
+    if (std::regex_search(words, m, plugin)) network.aws_ofi_nccl = m[1];
 }
 
 /// InfiniBand goes before Ethernet: the compute network of nodes that have both.
@@ -151,8 +153,7 @@ NetworkText read_network(const std::string& text) {
         if (const Nics nics = nics_in(clause); carries_more(nics, network.nics)) network.nics = nics;
     }
     network.fabric = fabric_in(kept);
-    network.nccl = version_behind(lower(text.substr(0, longest)), "nccl");
-    network.aws_ofi_nccl = version_behind(lower(text.substr(0, longest)), "aws-ofi-nccl");
+    read_versions(lower(text.substr(0, longest)), network);
     // "InfiniBand, 200 Gb/s" names a generation: nodes that came with it have several, the vendor's number.
     constexpr double of_several = 200 * gigabit;
     if (network.nics.bare && network.fabric == Fabric::infiniband && network.nics.bytes_per_second >= of_several)

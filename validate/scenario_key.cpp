@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "models/model_fields.hpp"
 #include "strategies/plan_fields.hpp"
+#include "topology/cluster_key.hpp"
 
 namespace orrery::validate {
 
@@ -42,15 +43,6 @@ std::string text(std::span<const documents::Field<Struct>> fields, const Struct&
 
 // Structured bindings name every member, so that a new one does not compile until it is part of the key.
 
-std::string key(const topology::ClusterSpec& cluster) {
-    const auto& [preset, nodes, gpu, power, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing,
-                 seed, failed, node_file, fabric_file, more_nodes, nccl, aws_ofi_nccl] = cluster;
-    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
-    return list(preset, nodes, gpu, power, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape,
-                parents, terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed),
-                node_file, fabric_file, join(more_nodes), nccl, aws_ofi_nccl);
-}
-
 std::string key(const scenarios::Perturbations& perturbations) {
     const auto& [stragglers, links, jitter, background, imbalance, loads, zipf] = perturbations;
     std::string text = list(jitter, imbalance, zipf);
@@ -83,7 +75,7 @@ std::string scenario_key(const scenarios::Scenario& scenario) {
                   text(reliability::storage_fields(), whole_run->storage);
     if (synchrony) others += text(synchrony::options_fields(), *synchrony);
     return text(models::model_fields(), model) + text(strategies::strategy_fields(), strategy) +
-           text(strategies::training_fields(), training) + key(cluster) +
+           text(strategies::training_fields(), training) + topology::cluster_key(cluster) +
            list(gpus, profiles, seed, token_budget, drives.read, drives.write) + key(perturbations) + others;
 }
 

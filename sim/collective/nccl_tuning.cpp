@@ -185,12 +185,12 @@ double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t no
 /// 32 KiB and a step of the buffer (512 KiB), on two channels a rail; with NVLS 4 to 16 rounds of 32 to 128 KiB, on 16
 /// channels of each head.
 double chunk_bytes(Protocol protocol, double bytes, double depth, std::uint32_t rails, bool in_switch) {
-    constexpr double KiB = 1024;
+    constexpr double KiB = hardware::kibibyte;
     if (in_switch) {
         const double heads = hardware::nccl_nvls_channels * rails;
-        return std::min(bytes, std::clamp(bytes / 8, heads * 32 * KiB, heads * 128 * KiB));
+        return std::min(bytes, std::clamp(bytes / 8, heads * 32 * KiB, heads * hardware::nccl_nvls_chunk));
     }
-    const double channels = 2.0 * rails, most = protocol == Protocol::ll ? 32 * KiB : 512 * KiB;
+    const double channels = 2.0 * rails, most = protocol == Protocol::ll ? 32 * KiB : hardware::nccl_step_bytes;
     return std::min(bytes, std::clamp(bytes / (8 * std::max(1.0, depth)), channels * 32 * KiB, channels * most));
 }
 

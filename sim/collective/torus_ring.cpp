@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -38,9 +40,10 @@ Outline torus_ring_outline(CollectiveKind kind, const Shape& shape) {
 
 namespace {
 
+using Extents = std::span<const std::uint32_t>;
+
 /// One part around the rings of one dimension; every rank sends `bytes` to its next, or its previous.
-void around(const Group& group, std::size_t dimension, bool forward, double bytes, Phase& phase) {
-    const std::vector<std::uint32_t> extents = dimensions(group.grid());
+void around(const Group& group, Extents extents, std::size_t dimension, bool forward, double bytes, Phase& phase) {
     std::uint32_t stride = 1;
     for (std::size_t d = 0; d < dimension; ++d) stride *= extents[d];
     const std::uint32_t extent = extents[dimension];
@@ -53,11 +56,10 @@ void around(const Group& group, std::size_t dimension, bool forward, double byte
     }
 }
 
-/// Of one of the 2m parts of `bytes`: use(turn, the dimension that it goes along, what a rank sends there).
+/// Of one of the 2m parts of `bytes`, m extents being a grid's own: use(turn, the dimension that it goes along, what a
+/// rank sends there).
 template <class Use>
-void each_turn(const Grid& grid, std::size_t part, double bytes, const Use& use) {
-    const std::vector<std::uint32_t> extents = dimensions(grid);
-    const std::size_t m = grid.extents.size();
+void each_turn(Extents extents, std::size_t m, std::size_t part, double bytes, const Use& use) {
     double left = bytes / static_cast<double>(2 * m);
     for (std::size_t turn = 0; turn < extents.size(); ++turn) {
         const std::size_t dimension = turn < m ? (part + turn) % m : turn;
@@ -80,11 +82,12 @@ const Grid& checked_grid(const Group& group) {
 
 Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double bytes) {
     const Grid& grid = checked_grid(group);
+    const std::vector<std::uint32_t> extents = dimensions(grid);
     const std::size_t m = grid.extents.size();
-    std::vector<Phase> halves(dimensions(grid).size());
+    std::vector<Phase> halves(extents.size());
     for (std::size_t part = 0; part < 2 * m; ++part)
-        each_turn(grid, part, bytes, [&](std::size_t turn, std::size_t dimension, double sent) {
-            around(group, dimension, part < m, sent, halves[turn]);
+        each_turn(extents, m, part, bytes, [&](std::size_t turn, std::size_t dimension, double sent) {
+            around(group, extents, dimension, part < m, sent, halves[turn]);
         });
     Schedule schedule{{}, grid.slices > 1};
     if (kind != CollectiveKind::all_gather) schedule.phases = halves;
@@ -95,14 +98,16 @@ Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double byt
 
 std::vector<Leg> torus_ring_hops(const Group& group, double bytes) {
     const Grid& grid = checked_grid(group);
-    std::vector<double> along(dimensions(grid).size(), 0.0);  // what a rank sends one way, by dimension
+    const std::vector<std::uint32_t> extents = dimensions(grid);
+    const std::size_t m = grid.extents.size();
+    std::vector<double> along(extents.size(), 0.0);  // what a rank sends one way, by dimension
     const double whole = bytes / kernels::bus_factor(CollectiveKind::all_gather, group.ranks());
-    for (std::size_t part = 0; part < grid.extents.size(); ++part)
-        each_turn(grid, part, whole,
+    for (std::size_t part = 0; part < m; ++part)
+        each_turn(extents, m, part, whole,
                   [&](std::size_t, std::size_t dimension, double sent) { along[dimension] += sent; });
     Phase phase;
     for (std::size_t dimension = 0; dimension < along.size(); ++dimension)
-        for (const bool forward : {true, false}) around(group, dimension, forward, along[dimension], phase);
+        for (const bool forward : {true, false}) around(group, extents, dimension, forward, along[dimension], phase);
     return phase.legs;
 }
 
