@@ -1,7 +1,10 @@
 # The CUDA part of kernels/: built where a CUDA compiler and cuBLASLt are found; NCCL joins it where it is found.
+# cuDNN is loaded when a GPU is opened; here it is looked for where loaders do not.
 # Sets ORRERY_HAS_CUDA, ORRERY_HAS_NCCL and the targets orrery_cublaslt and orrery_nccl.
 set(ORRERY_CUDA AUTO CACHE STRING "Build for NVIDIA GPUs: AUTO (where a CUDA toolkit is found), ON or OFF")
 set_property(CACHE ORRERY_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(ORRERY_CUDNN AUTO CACHE STRING "Attention by cuDNN: AUTO (where it is found, now or later), ON or OFF")
+set_property(CACHE ORRERY_CUDNN PROPERTY STRINGS AUTO ON OFF)
 set(ORRERY_HAS_CUDA OFF)
 set(ORRERY_HAS_NCCL OFF)
 
@@ -96,6 +99,11 @@ if(NOT ORRERY_CUDA STREQUAL "OFF")
     orrery_nvidia_wheels(ORRERY_NVIDIA_WHEELS)
     orrery_nvidia_library(orrery_cublaslt cublasLt.h cublasLt libcublasLt.so.13)
     orrery_nvidia_library(orrery_nccl nccl.h nccl libnccl.so.2)
+    find_library(ORRERY_CUDNN_LIBRARY NAMES libcudnn.so.9 PATH_SUFFIXES lib lib64
+                 HINTS ${CUDAToolkit_LIBRARY_DIR} ${ORRERY_NVIDIA_WHEELS})
+    if(ORRERY_CUDNN STREQUAL "ON" AND NOT ORRERY_CUDNN_LIBRARY)
+      message(FATAL_ERROR "ORRERY_CUDNN is ON, but libcudnn.so.9 is missing: -DORRERY_CUDNN_LIBRARY=PATH names it")
+    endif()
     if(NOT CUDAToolkit_FOUND)
       orrery_no_cuda("the toolkit of ${CMAKE_CUDA_COMPILER} has no libcudart")
     elseif(NOT TARGET orrery_cublaslt)

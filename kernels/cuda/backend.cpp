@@ -17,6 +17,12 @@ namespace {
 /// event would keep back what another stream queued behind it. Read when CUDA starts.
 void want_queues() { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0); }
 
+/// ORRERY_CUDNN: the path of a cuDNN, or "off"; not set: the usual one, or none.
+const cuda::cudnn::Api* fused_attention() {
+    const std::string wanted = environment("ORRERY_CUDNN").value_or("");
+    return wanted == "off" ? nullptr : cuda::cudnn::load(wanted);
+}
+
 /// "cuda": the first GPU, or that of this process's rank on its host; "cuda:2": that one. ORRERY_GEMM_CANDIDATES: see
 /// cuda::GemmLibrary.
 std::unique_ptr<Device> open(std::string_view detail) {
@@ -34,7 +40,8 @@ std::unique_ptr<Device> open(std::string_view detail) {
     else if (const auto started = processes(environment); started && cuda::gpus() > 1)
         ordinal = static_cast<int>(started->local_rank);
     const auto candidates = environment("ORRERY_GEMM_CANDIDATES");
-    return std::make_unique<cuda::CudaDevice>(ordinal, candidates ? number(*candidates, "ORRERY_GEMM_CANDIDATES") : 1);
+    return std::make_unique<cuda::CudaDevice>(ordinal, candidates ? number(*candidates, "ORRERY_GEMM_CANDIDATES") : 1,
+                                              fused_attention());
 }
 
 }  // namespace

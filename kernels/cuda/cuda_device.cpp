@@ -58,7 +58,7 @@ int gpus() {
     return 0;
 }
 
-CudaDevice::CudaDevice(int ordinal, int gemm_candidates) : ordinal_(ordinal) {
+CudaDevice::CudaDevice(int ordinal, int gemm_candidates, const cudnn::Api* cudnn) : ordinal_(ordinal) {
     const int visible = gpus();
     if (ordinal < 0 || ordinal >= visible)
         throw Error(fmt::format("there is no GPU {}: {} visible", ordinal, visible),
@@ -78,6 +78,10 @@ CudaDevice::CudaDevice(int ordinal, int gemm_candidates) : ordinal_(ordinal) {
               static_cast<std::uint64_t>(properties.l2CacheSize),
               static_cast<std::uint32_t>(properties.multiProcessorCount)};
     gemm_ = std::make_unique<GemmLibrary>(capability_, std::clamp(gemm_candidates, 1, 32));
+    if (cudnn != nullptr) {
+        cudnn_ = std::make_unique<CudnnAttention>(*cudnn, capability_);
+        facts_.software += ", cuDNN " + cudnn_->version();
+    }
     check(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming), "creating an event");
     check(cudaEventCreate(&origin_), "creating an event");
     check(cudaEventRecord(origin_, state(0).stream), "recording an event");
@@ -88,6 +92,7 @@ CudaDevice::~CudaDevice() {
     cudaSetDevice(ordinal_);
     cudaDeviceSynchronize();
     gemm_.reset();
+    cudnn_.reset();
     for (const MarkEvents& events : events_)
         for (const cudaEvent_t event : {events.reached, events.recorded})
             if (event != nullptr) cudaEventDestroy(event);
@@ -177,14 +182,7 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
             throw DeviceError(fmt::format("{}: an operand is not at a multiple of 16 bytes", to_text(kernel)),
                               "allocate() returns such memory; parts of it must begin at multiples too");
     std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
-                          [&](const Attention& attention) {
-                              const bool usual = settings.value_dim == 0 && settings.position_bias.values == nullptr;
-                              if (!attention.plain() || !usual || !in_plain_rows(settings))
-                                  refuse(attention,
-                                         "as many keys as queries and no window, values as wide as keys, and no "
-                                         "biases of positions run; the others on a CPU");
-                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands, settings);
-                          },
+                          [&](const Attention& attention) { attend(attention, operands, stream, settings); },
                           [&](const Pointwise& pointwise) {
                               if (settings.turned != 0) refuse(pointwise, "whole heads rotate; parts of them on a CPU");
                               const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
@@ -195,6 +193,18 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
                           [](const BatchNorm& norm) { refuse_image(norm); },
                           [](const StateSpace& scan) { refuse(scan, "scans are priced, not executed"); }},
                kernel);
+}
+
+void CudaDevice::attend(const Attention& attention, std::span<void* const> operands, Stream stream,
+                        const Settings& settings) {
+    const bool usual = settings.value_dim == 0 && settings.position_bias.values == nullptr;
+    if (!attention.plain() || !usual || !in_plain_rows(settings))
+        refuse(attention,
+               "as many keys as queries and no window, values as wide as keys, and no biases of positions run; the "
+               "others on a CPU");
+    if (cudnn_ && cudnn_->takes(attention, settings))
+        return cudnn_->launch(place(stream, cudnn_->scratch_bytes(attention, settings)), attention, operands, settings);
+    launch_attention(place(stream, scratch_bytes(attention)), attention, operands, settings);
 }
 
 void CudaDevice::copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) {

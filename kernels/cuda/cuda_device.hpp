@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/cuda/cudnn_attention.hpp"
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/nvml.hpp"
 #include "kernels/cuda/place.hpp"
@@ -21,8 +22,9 @@ class CudaGraph;
 
 class CudaDevice final : public Device {
 public:
-    /// ordinal: 0 is the first visible GPU. gemm_candidates: see GemmLibrary. Throws Error when there is no such GPU.
-    explicit CudaDevice(int ordinal, int gemm_candidates = 1);
+    /// ordinal: 0 is the first visible GPU. gemm_candidates: see GemmLibrary. cudnn: runs the attention that it takes,
+    /// null: kernels of our own run all. Throws Error when there is no such GPU.
+    explicit CudaDevice(int ordinal, int gemm_candidates = 1, const cudnn::Api* cudnn = nullptr);
     ~CudaDevice() override;
     CudaDevice(const CudaDevice&) = delete;
     CudaDevice& operator=(const CudaDevice&) = delete;
@@ -75,6 +77,7 @@ private:
 
     StreamState& state(Stream stream);
     Place place(Stream stream, std::uint64_t scratch_bytes);
+    void attend(const Attention& attention, std::span<void* const> operands, Stream stream, const Settings& settings);
     void move_origin();
     struct HostWords;
     HostWords& host_words();
@@ -83,6 +86,7 @@ private:
     DeviceFacts facts_;
     std::unique_ptr<Nvml> nvml_;
     std::unique_ptr<GemmLibrary> gemm_;
+    std::unique_ptr<CudnnAttention> cudnn_;  ///< null: none
     std::vector<StreamState> streams_;
     std::vector<MarkEvents> events_;  ///< by Mark
     std::vector<Mark> free_events_;

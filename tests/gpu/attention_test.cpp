@@ -66,6 +66,21 @@ TEST_F(GpuAttentionShapes, RefusesWhatIsNotCompiled) {
     EXPECT_FALSE(gpu().supports(kernel));
 }
 
+/// Smaller shapes are cudnn_test's, which emulated GPUs run too.
+TEST_F(GpuAttentionShapes, CudnnAgreesWithTheReferenceWhereItFillsTheGpu) {
+    const cuda::cudnn::Api* const cudnn = cuda::cudnn::load("");
+    if (cudnn == nullptr) GTEST_SKIP() << "no cuDNN 9 was found";
+    cuda::CudaDevice device(0, 1, cudnn);
+    std::uint64_t seed = 451;
+    for (const bool backward : {false, true})
+        for (const bool causal : {true, false})
+            for (const std::uint32_t kv_heads : {16u, 4u}) {
+                const Attention kernel{Dtype::bf16, backward, causal, 2, 2048, 16, kv_heads, 128};
+                const Verification verification = verify(device, kernel, seed++);
+                EXPECT_TRUE(verification.passed()) << to_text(Kernel(kernel)) << ": " << verification.to_text();
+            }
+}
+
 TEST_F(GpuAttentionShapes, AgreesWithTheReferenceInSinglePrecision) {
     std::uint64_t seed = 401;
     for (const bool backward : {false, true})

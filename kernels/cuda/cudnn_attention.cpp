@@ -1,0 +1,245 @@
+#include "kernels/cuda/cudnn_attention.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/attention.hpp"
+#include "kernels/device.hpp"
+
+namespace orrery::kernels::cuda {
+
+using cudnn::Pointwise;
+using cudnn::Reduction;
+using cudnn::Type;
+using Shape = CudnnGraph::Shape;
+using Tensor = CudnnGraph::Tensor;
+
+namespace {
+
+/// Of 9.6: before it, gradients of keys that queries share needed memory of the caller's (NVIDIA/cudnn-frontend,
+/// include/cudnn_frontend/node/scaled_dot_product_flash_attention.h, where the other limits of versions come from).
+constexpr std::size_t first_version = 90'600;
+/// Forward passes of 9.10.0 and 9.10.1 have errors.
+constexpr std::size_t wrong_from = 91'000, right_again = 91'002;
+/// Lengths that are no multiples of 128 need a mask of lengths in backward passes before it.
+constexpr std::size_t any_length_from = 91'501;
+/// Masked scores are minus infinity from 9.10 on, the lowest number before.
+constexpr std::size_t infinity_from = 91'000;
+
+/// What all graphs of one attention share: [batch, heads, tokens, columns] as cuDNN's fused attention wants them.
+struct Extents {
+    std::int64_t batch, heads, kv_heads, seq, dim;
+    std::int64_t q_stride, kv_stride, o_stride;  ///< elements from one token to the next
+    Type io;
+    float scale, masked;
+    bool causal;
+
+    /// Heads beside each other in rows of tokens.
+    [[nodiscard]] Shape rows(std::int64_t count, std::int64_t stride) const {
+        return {{batch, count, seq, dim}, {seq * stride, dim, stride, 1}};
+    }
+    [[nodiscard]] static Shape transposed(Shape shape) {
+        std::swap(shape.extents[2], shape.extents[3]);
+        std::swap(shape.strides[2], shape.strides[3]);
+        return shape;
+    }
+    /// One head behind the other.
+    [[nodiscard]] Shape dense(std::int64_t columns) const {
+        return {{batch, heads, seq, columns}, {heads * seq * columns, seq * columns, columns, 1}};
+    }
+    [[nodiscard]] Shape scores() const { return dense(seq); }
+    /// A number for each query.
+    [[nodiscard]] Shape per_query() const { return {{batch, heads, seq, 1}, {heads * seq, seq, 1, 1}}; }
+};
+
+Extents extents_of(const Attention& a, const Settings& settings, std::size_t version) {
+    const std::int64_t wide = std::int64_t{a.heads} * a.head_dim, narrow = std::int64_t{a.kv_heads} * a.head_dim;
+    const auto packed = static_cast<std::int64_t>(settings.row_stride);
+    return {.batch = a.batch,
+            .heads = a.heads,
+            .kv_heads = a.kv_heads,
+            .seq = a.seq,
+            .dim = a.head_dim,
+            .q_stride = packed != 0 ? packed : wide,
+            .kv_stride = packed != 0 ? packed : narrow,
+            .o_stride = wide,
+            .io = a.dtype == Dtype::fp16 ? Type::fp16 : Type::bf16,
+            .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.head_dim))),
+            .masked = version >= infinity_from ? -std::numeric_limits<float>::infinity()
+                                               : std::numeric_limits<float>::lowest(),
+            .causal = a.causal};
+}
+
+/// A graph as it is built: the steps that both passes take.
+struct Builder {
+    CudnnGraph& graph;
+    const Extents& e;
+
+    Tensor scores() const { return graph.passing(e.scores()); }
+    Tensor per_query() const { return graph.passing(e.per_query()); }
+
+    /// Scaled scores of queries against keys.
+    Tensor scaled(Tensor q, Tensor k_transposed) const {
+        const Tensor products = graph.matmul(q, k_transposed, scores());
+        return graph.pointwise(Pointwise::multiply, {products, graph.number(e.scale)}, scores());
+    }
+
+    /// Keys behind their query are masked.
+    Tensor masked(Tensor x) const {
+        if (!e.causal) return x;
+        const Tensor row = graph.pointwise(Pointwise::index, {x}, graph.passing(e.scores(), Type::int32), Type::fp32,
+                                           /*axis=*/2),
+                     column = graph.pointwise(Pointwise::index, {x}, graph.passing(e.scores(), Type::int32), Type::fp32,
+                                              /*axis=*/3),
+                     kept = graph.pointwise(Pointwise::greater_equal, {row, column},
+                                            graph.passing(e.scores(), Type::boolean), Type::boolean);
+        return graph.pointwise(Pointwise::select, {x, graph.number(e.masked), kept}, scores());
+    }
+
+    /// A gradient of keys or values from what each query head gives: the heads that share one are added.
+    void add_heads(Tensor transposed, Tensor rows, Tensor gradient) const {
+        if (e.heads == e.kv_heads) {
+            graph.matmul(transposed, rows, gradient);
+            return;
+        }
+        const Tensor of_each = graph.matmul(transposed, rows, graph.passing(e.dense(e.dim), e.io));
+        graph.reduce(Reduction::add, of_each, gradient);
+    }
+
+    /// Rows of keys by columns of queries, in the operands' format.
+    Tensor turned(Tensor x) const { return graph.reshape(x, graph.passing(Extents::transposed(e.scores()), e.io)); }
+};
+
+}  // namespace
+
+/// The graph and its operands, in the order of kernels/operands.hpp; at last, backward, the scratch of per-query sums.
+struct CudnnAttention::Plan {
+    CudnnGraph graph;
+    std::vector<Tensor> operands;
+    std::optional<Tensor> sums;
+
+    Plan(const cudnn::Api& api, const Extents& e, bool backward) : graph(api) {
+        if (backward)
+            describe_backward(e);
+        else
+            describe_forward(e);
+    }
+
+    /// o = softmax(scale q k^T) v, and the logarithm of each query's sum of exponentials.
+    void describe_forward(const Extents& e) {
+        const Tensor q = graph.operand(e.rows(e.heads, e.q_stride), e.io),
+                     k = graph.operand(Extents::transposed(e.rows(e.kv_heads, e.kv_stride)), e.io),
+                     v = graph.operand(e.rows(e.kv_heads, e.kv_stride), e.io),
+                     o = graph.operand(e.rows(e.heads, e.o_stride), e.io),
+                     lse = graph.operand(e.per_query(), Type::fp32);
+        operands = {q, k, v, o, lse};
+        const Builder b{graph, e};
+        const Tensor x = b.masked(b.scaled(q, k)), most = graph.reduce(Reduction::maximum, x, b.per_query()),
+                     below = graph.pointwise(Pointwise::subtract, {x, most}, b.scores()),
+                     exponentials = graph.pointwise(Pointwise::exponential, {below}, b.scores()),
+                     sum = graph.reduce(Reduction::add, exponentials, b.per_query()),
+                     logarithm = graph.pointwise(Pointwise::logarithm, {sum}, b.per_query());
+        graph.pointwise(Pointwise::add, {most, logarithm}, lse);
+        const Tensor probabilities =
+            graph.pointwise(Pointwise::divide, {exponentials, sum}, graph.passing(e.scores(), e.io));
+        graph.matmul(probabilities, v, o);
+    }
+
+    /// With p the probabilities and r = sum(do o) of each query: dv = p^T do, ds = scale p (do v^T - r), dk = ds^T q,
+    /// dq = ds k. (Dao et al. 2022, arXiv:2205.14135, appendix B.2.)
+    void describe_backward(const Extents& e) {
+        const Shape keys = e.rows(e.kv_heads, e.kv_stride), queries = e.rows(e.heads, e.q_stride),
+                    results = e.rows(e.heads, e.o_stride);
+        const Tensor q = graph.operand(queries, e.io), k = graph.operand(Extents::transposed(keys), e.io),
+                     v = graph.operand(Extents::transposed(keys), e.io), o = graph.operand(results, e.io),
+                     lse = graph.operand(e.per_query(), Type::fp32), d_o = graph.operand(results, e.io),
+                     dq = graph.operand(queries, e.io), dk = graph.operand(keys, e.io), dv = graph.operand(keys, e.io);
+        operands = {q, k, v, o, lse, d_o, dq, dk, dv};
+        sums = graph.operand(e.per_query(), Type::fp32);
+        const Builder b{graph, e};
+        const Tensor products = graph.pointwise(Pointwise::multiply, {d_o, o}, graph.passing(e.dense(e.dim))),
+                     summed = graph.reduce(Reduction::add, products, b.per_query());
+        // As cuDNN's engines are found by: times 1, where the share that a dropout keeps would stand.
+        graph.pointwise(Pointwise::multiply, {summed, graph.number(1)}, *sums);
+
+        const Tensor below = graph.pointwise(Pointwise::subtract, {b.scaled(q, k), lse}, b.scores()),
+                     p = graph.pointwise(Pointwise::exponential, {b.masked(below)}, b.scores());
+        b.add_heads(b.turned(p), d_o, dv);
+
+        const Tensor dp = graph.matmul(d_o, v, b.scores()),
+                     apart = graph.pointwise(Pointwise::subtract, {dp, *sums}, b.scores()),
+                     weighed = graph.pointwise(Pointwise::multiply, {apart, p}, b.scores()),
+                     ds = graph.pointwise(Pointwise::multiply, {weighed, graph.number(e.scale)}, b.scores());
+        b.add_heads(b.turned(ds), q, dk);
+        graph.matmul(ds, graph.reshape(k, graph.passing(keys, e.io)), dq);
+    }
+};
+
+CudnnAttention::CudnnAttention(const cudnn::Api& api, int capability)
+    : api_(&api), capability_(capability), version_(api.cudnnGetVersion()) {
+    check(api, api.cudnnCreate(&handle_), "starting cuDNN");
+}
+
+CudnnAttention::~CudnnAttention() {
+    plans_.clear();
+    api_->cudnnDestroy(handle_);
+}
+
+std::string CudnnAttention::version() const {
+    return fmt::format("{}.{}.{}", version_ / 10'000, version_ / 100 % 100, version_ % 100);
+}
+
+bool CudnnAttention::is_known(const Attention& a, const Settings& settings) const {
+    constexpr int ampere = 80, blackwell = 100;  // there gradients repeat themselves by engines that have to be named
+    constexpr std::uint32_t columns = 8, longest_head = 128, tile = 128;
+    if (capability_ < ampere || capability_ >= blackwell) return false;
+    if (version_ < first_version || (version_ >= wrong_from && version_ < right_again)) return false;
+    if (a.dtype != Dtype::fp16 && a.dtype != Dtype::bf16) return false;
+    if (!a.plain() || settings.dropout || !cuda::supports(a)) return false;
+    if (a.head_dim % columns != 0 || a.head_dim > longest_head || settings.row_stride % columns != 0) return false;
+    return !a.backward || a.seq % tile == 0 || version_ >= any_length_from;
+}
+
+CudnnAttention::Plan* CudnnAttention::plan_for(const Attention& a, const Settings& settings) {
+    const Key key{a.dtype, a.backward, a.causal, a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, settings.row_stride};
+    const auto [at, is_new] = plans_.try_emplace(key);
+    if (is_new) {
+        auto plan = std::make_unique<Plan>(*api_, extents_of(a, settings, version_), a.backward);
+        if (plan->graph.plan(handle_)) at->second = std::move(plan);
+    }
+    return at->second.get();
+}
+
+bool CudnnAttention::takes(const Attention& kernel, const Settings& settings) {
+    return is_known(kernel, settings) && plan_for(kernel, settings) != nullptr;
+}
+
+namespace {
+
+/// The per-query sums, and what cuDNN works in behind them, at a multiple of 256 bytes.
+std::uint64_t sums_bytes(const Attention& a) {
+    constexpr std::uint64_t line = 256;
+    return (cuda::scratch_bytes(a) + line - 1) / line * line;
+}
+
+}  // namespace
+
+std::uint64_t CudnnAttention::scratch_bytes(const Attention& kernel, const Settings& settings) {
+    return sums_bytes(kernel) + plan_for(kernel, settings)->graph.workspace_bytes();
+}
+
+void CudnnAttention::launch(const Place& place, const Attention& kernel, std::span<void* const> operands,
+                            const Settings& settings) {
+    const Plan& plan = *plan_for(kernel, settings);
+    std::vector<CudnnGraph::At> at;
+    for (std::size_t i = 0; i < plan.operands.size(); ++i) at.push_back({plan.operands[i], operands[i]});
+    if (plan.sums) at.push_back({*plan.sums, place.scratch});
+    check(*api_, api_->cudnnSetStream(handle_, place.stream), "giving cuDNN a stream");
+    plan.graph.run(handle_, at, static_cast<std::byte*>(place.scratch) + sums_bytes(kernel));
+}
+
+}  // namespace orrery::kernels::cuda

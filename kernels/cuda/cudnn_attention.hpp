@@ -1,0 +1,56 @@
+// Fused attention by cuDNN, one plan a shape: what kernels of our own reach a quarter to a half of (tests/gpu).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+
+#include "kernels/cuda/cudnn_graph.hpp"
+#include "kernels/cuda/place.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/settings.hpp"
+
+namespace orrery::kernels::cuda {
+
+/// Attention in fp16 and bf16 without a dropout, whose masks are drawn as the other devices draw them. Its gradients
+/// are the same bytes in every run: those of the queries are not added atomically.
+class CudnnAttention {
+public:
+    /// capability: 10 major + minor of the current GPU.
+    CudnnAttention(const cudnn::Api& api, int capability);
+    ~CudnnAttention();
+    CudnnAttention(const CudnnAttention&) = delete;
+    CudnnAttention& operator=(const CudnnAttention&) = delete;
+
+    /// Whether this cuDNN has an engine for it on this GPU. A shape's first question builds its plan, which may take
+    /// a second.
+    [[nodiscard]] bool takes(const Attention& kernel, const Settings& settings);
+    // Of what it takes:
+    [[nodiscard]] std::uint64_t scratch_bytes(const Attention& kernel, const Settings& settings);
+    void launch(const Place& place, const Attention& kernel, std::span<void* const> operands, const Settings& settings);
+
+    /// "9.19.0".
+    [[nodiscard]] std::string version() const;
+
+private:
+    struct Plan;
+    /// Format, pass, mask, batch, seq, heads, kv_heads, head_dim, row_stride.
+    using Key = std::tuple<Dtype, bool, bool, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
+                           std::uint64_t>;
+
+    /// Whether this version is to be asked.
+    [[nodiscard]] bool is_known(const Attention& kernel, const Settings& settings) const;
+    /// Null: there is no engine.
+    Plan* plan_for(const Attention& kernel, const Settings& settings);
+
+    const cudnn::Api* api_;
+    int capability_;
+    std::size_t version_;
+    cudnn::Handle handle_ = nullptr;
+    std::map<Key, std::unique_ptr<Plan>> plans_;  ///< null: there is no engine
+};
+
+}  // namespace orrery::kernels::cuda
