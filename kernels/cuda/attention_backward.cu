@@ -2,6 +2,7 @@
 // write, so that the result is the same in every run: one goes over the queries for a tile of keys (dK, dV), one over
 // the keys for a tile of queries (dQ). Seven products instead of five: the scores and dP are computed twice; in
 // exchange nothing is added atomically, and the query heads of one key-value head are summed in registers.
+#include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_kernels.hpp"
 #include "kernels/cuda/attention_tile.cuh"
 #include "kernels/cuda/check.hpp"
@@ -80,27 +81,28 @@ __global__ void __launch_bounds__(256) row_dots(AttentionArguments a, std::uint6
 
 /// Scores become P times what its dropout multiplies it by, which weighed the values, and dP becomes
 /// dS = P (factor dP - delta). at: a place among the warp's scores. hidden(at): whether a key does not count for its
-/// query (asked only where `masked`); statistics(m, i, at): lse and delta of its query; factor(at): of its dropout.
-template <int MT, int NT, class Hidden, class Statistics, class Factor>
+/// query (asked only where `masked`); statistics(m, i, at): lse and delta of its query; factors(tile, by): of the
+/// dropout of 16 x 8 scores from that place on, untouched without one.
+template <int MT, int NT, class Hidden, class Statistics, class Factors>
 __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, int lane, bool masked,
-                                              float scale, Hidden hidden, Statistics statistics, Factor factor) {
-    each_sum<MT, NT>(lane, [&](int m, int n, int i, Place16 at) {
-        const float2 row = statistics(m, i, at);
-        float p = power_of_two(scores[m][n][i] * scale - row.x * log2_e);
-        if (masked && hidden(at)) p = 0.0f;
-        const float by = factor(at);  // 1 where there is no dropout
-        scores[m][n][i] = p * by;
-        d_p[m][n][i] = p * (d_p[m][n][i] * by - row.y);
-    });
-}
-
-/// What a head's probability is multiplied by; 1 without a dropout.
-template <bool drops>
-__device__ __forceinline__ float factor_of(const AttentionArguments& a, std::uint32_t head, std::uint64_t query,
-                                           std::uint32_t key) {
-    if constexpr (drops)
-        return a.dropped.factor(mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + query * a.seq + key);
-    return 1.0f;
+                                              float scale, Hidden hidden, Statistics statistics, Factors factors) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+            const Place16 tile{16 * m, 8 * n};
+            float by[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+            factors(tile, by);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const Place16 within = result_at(lane, i), at{tile.row + within.row, tile.col + within.col};
+                const float2 row = statistics(m, i, at);
+                float p = power_of_two(scores[m][n][i] * scale - row.x * log2_e);
+                if (masked && hidden(at)) p = 0.0f;
+                scores[m][n][i] = p * by[i];
+                d_p[m][n][i] = p * (d_p[m][n][i] * by[i] - row.y);
+            }
+        }
 }
 
 /// Begins to load what comes behind a step, waits for what the step takes, and makes it ready for products.
@@ -182,11 +184,17 @@ __global__ void __launch_bounds__(threads_per_block, least_blocks<T>)
         rows_by_rows<T, D, MT, NT>(p, own_k, q_tile, lane);
         rows_by_rows<T, D, MT, NT>(ds, own_v, o_tile, lane);
         const bool masked = a.causal && query < own + 16 * MT - 1;
-        const std::uint32_t head = kv_head * group + step / each;
+        std::uint64_t dropped = 0;  // the place in the mask of the first query and the warp's first key
+        if constexpr (drops)
+            dropped = mask_of_head(a.dropped, blockIdx.z, a.heads, kv_head * group + step / each, a.seq) +
+                      std::uint64_t{query} * a.seq + own;
         differentiate<MT, NT>(
             p, ds, lane, masked, inverse_root * log2_e, [&](Place16 at) { return own + at.row > query + at.col; },
             [&](int, int, Place16 at) { return *reinterpret_cast<const float2*>(q_tile + at.col * pitch + D); },
-            [&](Place16 at) { return factor_of<drops>(a, head, query + at.col, own + at.row); });
+            [&](Place16 part, float(&by)[4]) {
+                if constexpr (drops)
+                    factors_by_key(a.dropped, dropped + std::uint64_t(part.col) * a.seq + part.row, a.seq, lane, by);
+            });
         registers_by_columns<T, D, MT, NT>(dv, p, o_tile, lane);
         registers_by_columns<T, D, MT, NT>(dk, ds, q_tile, lane);
         __syncthreads();  // the buffer may be filled again
@@ -244,6 +252,9 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
         round_tile<T, D, owned<Shape>>(o_tile);
     };
 
+    std::uint64_t dropped = 0;  // the place in the mask of the warp's first query
+    if constexpr (drops)
+        dropped = mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + std::uint64_t{own} * a.seq;
     Sums<MT, D / 8> dq = {};
     load_tile<T, D, owned<Shape>>(q_tile, head_of<T, D>(a.q, a, a.q_stride, head), a.q_stride, first, a.seq);
     load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride, first, a.seq);
@@ -260,7 +271,11 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
             p, ds, lane, key + tile > a.seq || (a.causal && key + tile > own + 1), inverse_root * log2_e,
             [&](Place16 at) { return key + at.col >= a.seq || (a.causal && key + at.col > own + at.row); },
             [&](int m, int i, Place16) { return statistics[m][i / 2]; },
-            [&](Place16 at) { return factor_of<drops>(a, head, own + at.row, key + at.col); });
+            [&](Place16 part, float(&by)[4]) {
+                if constexpr (drops)
+                    factors_by_query(a.dropped, dropped + key + std::uint64_t(part.row) * a.seq + part.col, a.seq, lane,
+                                     by);
+            });
         registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
         __syncthreads();
     }

@@ -1,6 +1,7 @@
 // Fused attention, forward (FlashAttention-2, algorithm 1): a block takes 128 queries of a head and goes over its keys,
 // 64 at a time. Each of its four warps owns 32 queries: scores, their running maximum and sum, and the output stay in
 // the warp's registers. Loading a tile of V overlaps the scores, loading the next K the rest.
+#include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_kernels.hpp"
 #include "kernels/cuda/attention_tile.cuh"
 #include "kernels/cuda/check.hpp"
@@ -90,14 +91,19 @@ __device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT
         }
 }
 
-/// Probabilities that are dropped become 0, and the others larger: behind their sum, before they weigh values.
+/// Probabilities that are dropped become 0, and the others larger: behind their sum, before they weigh values. first:
+/// the place in the mask of the first.
 template <int NT>
-__device__ __forceinline__ void drop(Sums<MT, NT>& p, const AttentionArguments& a, std::uint64_t mask,
-                                     std::uint32_t query, std::uint32_t key, int lane) {
-    each_sum<MT, NT>(lane, [&](int m, int n, int i, Place16 at) {
-        const std::uint64_t row = query + at.row;
-        p[m][n][i] *= a.dropped.factor(mask + row * a.seq + key + at.col);
-    });
+__device__ __forceinline__ void drop(Sums<MT, NT>& p, const AttentionArguments& a, std::uint64_t first, int lane) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+            float by[4];
+            factors_by_query(a.dropped, first + std::uint64_t(16 * m) * a.seq + 8 * n, a.seq, lane, by);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) p[m][n][i] *= by[i];
+        }
 }
 
 /// drops: a kernel of its own, so that attention without a dropout keeps its registers.
@@ -125,6 +131,9 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
     const float scale = inverse_root * log2_e;  // of exponents of two
     Sums<MT, D / 8> out = {};
     Running running;
+    std::uint64_t dropped = 0;  // the place in the mask of the warp's first query
+    if constexpr (drops)
+        dropped = mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + std::uint64_t{own} * a.seq;
     load_tile<T, D, queries>(q_tile, q, a.q_stride, first, a.seq);
     load_tile<T, D, keys>(k_tile, k, kv_stride, 0, a.seq);
     commit_copies();
@@ -149,7 +158,7 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
         if (end > a.seq || (a.causal && end > own + 1)) mask(scores, own, j * keys, a.seq, a.causal, lane);
         soften<D>(scores, running, out, scale);
         if constexpr (drops)
-            drop(scores, a, mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq), own, j * keys, lane);
+            drop(scores, a, dropped + j * keys, lane);
         registers_by_columns<T, D, MT, NT>(out, scores, v_tile, lane);
     }
 

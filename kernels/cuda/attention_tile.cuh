@@ -11,7 +11,6 @@
 #include "kernels/cuda/attention_fragment.hpp"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/vector.cuh"
-#include "kernels/dropout_mask.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -133,12 +132,6 @@ __device__ __forceinline__ void registers_by_columns(Sums<MT, D / 8>& sums, cons
             }
         }
     }
-}
-
-/// Where the dropout of one head's probabilities [seq, seq] begins among the model's. heads: of a sequence.
-__device__ __forceinline__ std::uint64_t mask_of_head(const MaskNumbers& numbers, std::uint64_t batch,
-                                                      std::uint32_t heads, std::uint32_t head, std::uint32_t seq) {
-    return numbers.place((batch * heads + head) * seq * seq);
 }
 
 /// Calls each(row, column) for the vectors of 16 bytes of a tile [rows, D] that are this thread's to copy.

@@ -55,6 +55,8 @@ public:
     [[nodiscard]] double core_hertz_behind(Stream stream) override;
     [[nodiscard]] std::unique_ptr<Graph> record(Stream first, const std::function<void()>& work) override;
 
+    /// 90: compute capability 9.0.
+    [[nodiscard]] int capability() const { return capability_; }
     /// CUDA calls of this thread go to this GPU from now on. From any thread.
     void use() const;
     /// The CUDA stream behind a stream, for libraries that queue work of their own.

@@ -28,11 +28,11 @@ bool fill(void* library, Api& api) {
 #define ORRERY_CUDNN_FUNCTION(name) find(library, api.name, #name)
     const bool complete =
         ORRERY_CUDNN_FUNCTION(cudnnGetVersion) && ORRERY_CUDNN_FUNCTION(cudnnGetErrorString) &&
-        ORRERY_CUDNN_FUNCTION(cudnnCreate) && ORRERY_CUDNN_FUNCTION(cudnnDestroy) &&
-        ORRERY_CUDNN_FUNCTION(cudnnSetStream) && ORRERY_CUDNN_FUNCTION(cudnnBackendCreateDescriptor) &&
-        ORRERY_CUDNN_FUNCTION(cudnnBackendDestroyDescriptor) && ORRERY_CUDNN_FUNCTION(cudnnBackendFinalize) &&
-        ORRERY_CUDNN_FUNCTION(cudnnBackendSetAttribute) && ORRERY_CUDNN_FUNCTION(cudnnBackendGetAttribute) &&
-        ORRERY_CUDNN_FUNCTION(cudnnBackendExecute);
+        ORRERY_CUDNN_FUNCTION(cudnnGetLastErrorString) && ORRERY_CUDNN_FUNCTION(cudnnCreate) &&
+        ORRERY_CUDNN_FUNCTION(cudnnDestroy) && ORRERY_CUDNN_FUNCTION(cudnnSetStream) &&
+        ORRERY_CUDNN_FUNCTION(cudnnBackendCreateDescriptor) && ORRERY_CUDNN_FUNCTION(cudnnBackendDestroyDescriptor) &&
+        ORRERY_CUDNN_FUNCTION(cudnnBackendFinalize) && ORRERY_CUDNN_FUNCTION(cudnnBackendSetAttribute) &&
+        ORRERY_CUDNN_FUNCTION(cudnnBackendGetAttribute) && ORRERY_CUDNN_FUNCTION(cudnnBackendExecute);
 #undef ORRERY_CUDNN_FUNCTION
     constexpr std::size_t major = 9, thousands = 10'000;
     return complete && api.cudnnGetVersion() / thousands == major;

@@ -114,6 +114,7 @@ inline constexpr int heuristics_mode_a = 3;
 struct Api {
     std::size_t (*cudnnGetVersion)();  ///< 91900: 9.19.0
     const char* (*cudnnGetErrorString)(Status);
+    void (*cudnnGetLastErrorString)(char* text, std::size_t room);  ///< why the last call of this thread failed
     Status (*cudnnCreate)(Handle*);
     Status (*cudnnDestroy)(Handle);
     Status (*cudnnSetStream)(Handle, cudaStream_t);

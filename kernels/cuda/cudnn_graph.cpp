@@ -13,8 +13,15 @@ using cudnn::Element;
 using cudnn::Name;
 using cudnn::Type;
 
+std::string last_refusal(const cudnn::Api& api) {
+    std::array<char, 1024> text{};
+    api.cudnnGetLastErrorString(text.data(), text.size() - 1);
+    return text.data();
+}
+
 void check(const cudnn::Api& api, cudnn::Status status, std::string_view doing) {
-    if (status != 0) throw DeviceError(fmt::format("{}: {}", doing, api.cudnnGetErrorString(status)), "");
+    if (status != 0)
+        throw DeviceError(fmt::format("{}: {} ({})", doing, api.cudnnGetErrorString(status), last_refusal(api)), "");
 }
 
 CudnnDescriptor::CudnnDescriptor(const cudnn::Api& api, Class what) : api_(&api), descriptor_(nullptr, Destroy{&api}) {
@@ -24,6 +31,8 @@ CudnnDescriptor::CudnnDescriptor(const cudnn::Api& api, Class what) : api_(&api)
 }
 
 bool CudnnDescriptor::finish() { return api_->cudnnBackendFinalize(get()) == 0; }
+
+std::string CudnnDescriptor::why() const { return last_refusal(*api_); }
 
 void CudnnDescriptor::set(Name name, Element element, std::size_t count, const void* values) {
     check(*api_, api_->cudnnBackendSetAttribute(get(), name, element, static_cast<std::int64_t>(count), values),
@@ -36,7 +45,8 @@ namespace {
 
 /// What the graph itself says must be right: cuDNN may refuse a plan, not a description.
 void must_finish(CudnnDescriptor& descriptor, std::string_view what) {
-    if (!descriptor.finish()) throw DeviceError(fmt::format("cuDNN refuses the description of {}", what), "");
+    if (!descriptor.finish())
+        throw DeviceError(fmt::format("cuDNN refuses the description of {}: {}", what, descriptor.why()), "");
 }
 
 }  // namespace

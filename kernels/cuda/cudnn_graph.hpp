@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 namespace orrery::kernels::cuda {
 
+/// cuDNN's own words on why the last call of this thread failed.
+std::string last_refusal(const cudnn::Api& api);
 /// Throws DeviceError when status is an error.
 void check(const cudnn::Api& api, cudnn::Status status, std::string_view doing);
 
@@ -23,6 +26,8 @@ public:
     CudnnDescriptor(const cudnn::Api& api, cudnn::Class what);
     /// The description is whole. False: cuDNN does not support what it says.
     [[nodiscard]] bool finish();
+    /// What cuDNN says of it, when it does not.
+    [[nodiscard]] std::string why() const;
     [[nodiscard]] cudnn::Descriptor get() const { return descriptor_.get(); }
 
     template <class T>

@@ -1,4 +1,5 @@
 // Attention by cuDNN: against the reference, inside packed rows, the same bytes in every run, and in training.
+#include "kernels/cuda/cudnn_attention.hpp"
 #include "kernels/operand_memory.hpp"
 #include "run/executor.hpp"
 #include "strategies/build.hpp"
@@ -38,6 +39,20 @@ protected:
 };
 
 TEST_F(GpuCudnn, IsNamed) { EXPECT_NE(with_cudnn().facts().software.find(", cuDNN 9."), std::string::npos); }
+
+/// What the results alone do not show: where cuDNN refuses, our own kernels would run.
+TEST_F(GpuCudnn, TakesTheShapesOfModels) {
+    cuda::CudnnAttention attention(*library(), with_cudnn().capability());
+    for (const bool backward : {false, true})
+        for (const std::uint32_t dim : {64u, 80u, 96u, 128u})
+            for (const std::uint32_t kv_heads : {12u, 4u}) {
+                const Attention kernel{Dtype::bf16, backward, true, 4, 1024, 12, kv_heads, dim};
+                const Settings packed{.row_stride = std::uint64_t{12 + 2 * kv_heads} * dim};
+                EXPECT_TRUE(attention.takes(kernel, {}))
+                    << to_text(Kernel(kernel)) << ": " << cuda::last_refusal(*library());
+                EXPECT_TRUE(attention.takes(kernel, packed)) << "in packed rows: " << cuda::last_refusal(*library());
+            }
+}
 
 TEST_F(GpuCudnn, AgreesWithTheReference) {
     std::uint64_t seed = 501;

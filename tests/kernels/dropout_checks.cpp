@@ -1,4 +1,6 @@
 // Launches of dropouts: which numbers they draw, and attention whose probabilities are dropped.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "kernels/number_format.hpp"
@@ -172,16 +174,16 @@ void expect_close(Dtype dtype, const Bytes& found, const Doubles& expected) {
 
 }  // namespace
 
-void attention_drops_probabilities(Device& device, Attention a) {
-    SCOPED_TRACE(to_text(Kernel(a)));
+namespace {
+
+void check_dropped_attention(Device& device, Attention a, const DropoutMask& mask) {
+    SCOPED_TRACE(fmt::format("{}, mask from {}", to_text(Kernel(a)), mask.first));
     const std::size_t tokens = std::size_t{a.batch} * a.seq, wide = tokens * a.heads * a.head_dim,
                       narrow = tokens * a.kv_heads * a.head_dim, element = size_of(a.dtype);
     const Rounded q(a.dtype, normal(wide, seed)), k(a.dtype, normal(narrow, seed + 1)),
         v(a.dtype, normal(narrow, seed + 2)), d_o(a.dtype, normal(wide, seed + 3));
     Settings settings;
-    settings.dropout = odd;
-    settings.dropout->run = std::uint64_t{a.heads} * a.seq * a.seq;
-    settings.dropout->stride = 3 * settings.dropout->run + 1;
+    settings.dropout = mask;
     const Plain plain{a, q, k, v, MaskNumbers(*settings.dropout)};
     const OnDevice<std::uint8_t> dq(device, q.bytes()), dk(device, k.bytes()), dv(device, v.bytes());
     const OnDevice<std::uint8_t> gradient(device, d_o.bytes()), o(device, Bytes(wide * element, 255));
@@ -199,6 +201,19 @@ void attention_drops_probabilities(Device& device, Attention a) {
     expect_close(a.dtype, to_v.back(), gradients[2]);
 }
 
+}  // namespace
+
+/// Heads that begin anywhere in the mask, and where its counters do.
+void attention_drops_probabilities(Device& device, Attention a) {
+    DropoutMask mask = odd;
+    mask.run = std::uint64_t{a.heads} * a.seq * a.seq;
+    mask.stride = 3 * mask.run + 1;
+    check_dropped_attention(device, a, mask);
+    mask.first -= mask.first % 4;
+    mask.stride = 3 * mask.run + 4;
+    check_dropped_attention(device, a, mask);
+}
+
 void attention_drops_probabilities(Device& device) {
     for (const bool causal : {true, false}) {
         attention_drops_probabilities(device, {Dtype::fp32, false, causal, 2, 9, 4, 2, 4});
@@ -207,6 +222,7 @@ void attention_drops_probabilities(Device& device) {
         for (const Dtype half : {Dtype::bf16, Dtype::fp16}) {
             attention_drops_probabilities(device, {half, false, causal, 2, 70, 4, 2, 64});
             attention_drops_probabilities(device, {half, false, causal, 1, 131, 1, 1, 96});
+            attention_drops_probabilities(device, {half, false, causal, 2, 72, 2, 1, 64});
         }
     }
 }

@@ -193,6 +193,7 @@ const Api* load(std::string_view) {
     static const Api api{
         .cudnnGetVersion = [] { return emulated::graph_library().version; },
         .cudnnGetErrorString = [](Status) { return "refused"; },
+        .cudnnGetLastErrorString = [](char* text, std::size_t room) { std::strncpy(text, "an emulated cuDNN", room); },
         .cudnnCreate =
             [](Handle* handle) {
                 *handle = new emulated::Library;
