@@ -184,16 +184,13 @@ __global__ void __launch_bounds__(threads_per_block, least_blocks<T>)
         rows_by_rows<T, D, MT, NT>(p, own_k, q_tile, lane);
         rows_by_rows<T, D, MT, NT>(ds, own_v, o_tile, lane);
         const bool masked = a.causal && query < own + 16 * MT - 1;
-        std::uint64_t dropped = 0;  // the place in the mask of the first query and the warp's first key
-        if constexpr (drops)
-            dropped = mask_of_head(a.dropped, blockIdx.z, a.heads, kv_head * group + step / each, a.seq) +
-                      std::uint64_t{query} * a.seq + own;
+        const std::uint64_t dropped =
+            mask_of_query<drops>(a.dropped, blockIdx.z, a.heads, kv_head * group + step / each, a.seq, query) + own;
         differentiate<MT, NT>(
             p, ds, lane, masked, inverse_root * log2_e, [&](Place16 at) { return own + at.row > query + at.col; },
             [&](int, int, Place16 at) { return *reinterpret_cast<const float2*>(q_tile + at.col * pitch + D); },
             [&](Place16 part, float(&by)[4]) {
-                if constexpr (drops)
-                    factors_by_key(a.dropped, dropped + std::uint64_t(part.col) * a.seq + part.row, a.seq, lane, by);
+                if constexpr (drops) factors_by_key(a.dropped, dropped, part, a.seq, lane, by);
             });
         registers_by_columns<T, D, MT, NT>(dv, p, o_tile, lane);
         registers_by_columns<T, D, MT, NT>(dk, ds, q_tile, lane);
@@ -252,9 +249,7 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
         round_tile<T, D, owned<Shape>>(o_tile);
     };
 
-    std::uint64_t dropped = 0;  // the place in the mask of the warp's first query
-    if constexpr (drops)
-        dropped = mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + std::uint64_t{own} * a.seq;
+    const std::uint64_t dropped = mask_of_query<drops>(a.dropped, blockIdx.z, a.heads, head, a.seq, own);
     Sums<MT, D / 8> dq = {};
     load_tile<T, D, owned<Shape>>(q_tile, head_of<T, D>(a.q, a, a.q_stride, head), a.q_stride, first, a.seq);
     load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride, first, a.seq);
@@ -272,9 +267,7 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
             [&](Place16 at) { return key + at.col >= a.seq || (a.causal && key + at.col > own + at.row); },
             [&](int m, int i, Place16) { return statistics[m][i / 2]; },
             [&](Place16 part, float(&by)[4]) {
-                if constexpr (drops)
-                    factors_by_query(a.dropped, dropped + key + std::uint64_t(part.row) * a.seq + part.col, a.seq, lane,
-                                     by);
+                if constexpr (drops) factors_by_query(a.dropped, dropped + key, part, a.seq, lane, by);
             });
         registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
         __syncthreads();

@@ -12,10 +12,14 @@
 
 namespace orrery::kernels::cuda {
 
-/// Where the dropout of one head's probabilities [seq, seq] begins among the model's. heads: of a sequence.
-__device__ __forceinline__ std::uint64_t mask_of_head(const MaskNumbers& numbers, std::uint64_t batch,
-                                                      std::uint32_t heads, std::uint32_t head, std::uint32_t seq) {
-    return numbers.place((batch * heads + head) * seq * seq);
+/// Where the probabilities of one query of a head [seq, seq] begin among those that the model drops. heads: of a
+/// sequence. 0 where nothing is dropped.
+template <bool drops>
+__device__ __forceinline__ std::uint64_t mask_of_query(const MaskNumbers& numbers, std::uint64_t batch,
+                                                       std::uint32_t heads, std::uint32_t head, std::uint32_t seq,
+                                                       std::uint32_t query) {
+    if constexpr (!drops) return 0;
+    return numbers.place((batch * heads + head) * seq * seq) + std::uint64_t{query} * seq;
 }
 
 __device__ __forceinline__ float factor_of(const MaskNumbers& numbers, std::uint32_t word) {
@@ -27,11 +31,12 @@ __device__ __forceinline__ bool begins_at_counters(std::uint64_t first, std::uin
     return (first | seq) % 4 == 0;
 }
 
-/// Of a tile of 16 queries and 8 keys, in the order of result_at. first: the place of its first element in the mask;
-/// queries are `seq` apart. Both lanes of a pair hold two keys of four: one draws for the query of the upper rows, the
+/// Of 16 queries and 8 keys from `part` on, in the order of result_at. first: where a warp's first score is in the mask,
+/// whose queries are `seq` apart. Both lanes of a pair hold two keys of four: one draws for the query of the upper rows, the
 /// other for that of the lower. By all lanes of a warp.
-__device__ __forceinline__ void factors_by_query(const MaskNumbers& numbers, std::uint64_t first, std::uint32_t seq,
-                                                 int lane, float (&by)[4]) {
+__device__ __forceinline__ void factors_by_query(const MaskNumbers& numbers, std::uint64_t first, Place16 part,
+                                                 std::uint32_t seq, int lane, float (&by)[4]) {
+    first += std::uint64_t(part.row) * seq + part.col;
     if (!begins_at_counters(first, seq)) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -52,10 +57,11 @@ __device__ __forceinline__ void factors_by_query(const MaskNumbers& numbers, std
     by[3] = factor_of(numbers, half == 0 ? other_high : high);
 }
 
-/// Of a tile of 16 keys and 8 queries. Four lanes hold four keys beside each other, each of two queries in the upper
+/// Of 16 keys and 8 queries from `part` on. Four lanes hold four keys beside each other, each of two queries in the upper
 /// and in the lower rows: each draws for one of these four pieces.
-__device__ __forceinline__ void factors_by_key(const MaskNumbers& numbers, std::uint64_t first, std::uint32_t seq,
-                                               int lane, float (&by)[4]) {
+__device__ __forceinline__ void factors_by_key(const MaskNumbers& numbers, std::uint64_t first, Place16 part,
+                                               std::uint32_t seq, int lane, float (&by)[4]) {
+    first += std::uint64_t(part.col) * seq + part.row;
     const auto place = [&](Place16 at) { return first + std::uint64_t(at.col) * seq + at.row; };
     if (!begins_at_counters(first, seq)) {
 #pragma unroll

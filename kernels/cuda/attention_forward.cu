@@ -100,7 +100,7 @@ __device__ __forceinline__ void drop(Sums<MT, NT>& p, const AttentionArguments& 
 #pragma unroll
         for (int n = 0; n < NT; ++n) {
             float by[4];
-            factors_by_query(a.dropped, first + std::uint64_t(16 * m) * a.seq + 8 * n, a.seq, lane, by);
+            factors_by_query(a.dropped, first, {16 * m, 8 * n}, a.seq, lane, by);
 #pragma unroll
             for (int i = 0; i < 4; ++i) p[m][n][i] *= by[i];
         }
@@ -131,9 +131,7 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
     const float scale = inverse_root * log2_e;  // of exponents of two
     Sums<MT, D / 8> out = {};
     Running running;
-    std::uint64_t dropped = 0;  // the place in the mask of the warp's first query
-    if constexpr (drops)
-        dropped = mask_of_head(a.dropped, blockIdx.z, a.heads, head, a.seq) + std::uint64_t{own} * a.seq;
+    const std::uint64_t dropped = mask_of_query<drops>(a.dropped, blockIdx.z, a.heads, head, a.seq, own);
     load_tile<T, D, queries>(q_tile, q, a.q_stride, first, a.seq);
     load_tile<T, D, keys>(k_tile, k, kv_stride, 0, a.seq);
     commit_copies();
