@@ -31,9 +31,9 @@ __device__ __forceinline__ bool begins_at_counters(std::uint64_t first, std::uin
     return (first | seq) % 4 == 0;
 }
 
-/// Of 16 queries and 8 keys from `part` on, in the order of result_at. first: where a warp's first score is in the mask,
-/// whose queries are `seq` apart. Both lanes of a pair hold two keys of four: one draws for the query of the upper rows, the
-/// other for that of the lower. By all lanes of a warp.
+/// Of 16 queries and 8 keys from `part` on, in the order of result_at. first: where a warp's first score is in the
+/// mask, whose queries are `seq` apart. Both lanes of a pair hold two keys of four: one draws for the query of the
+/// upper rows, the other for that of the lower. By all lanes of a warp.
 __device__ __forceinline__ void factors_by_query(const MaskNumbers& numbers, std::uint64_t first, Place16 part,
                                                  std::uint32_t seq, int lane, float (&by)[4]) {
     first += std::uint64_t(part.row) * seq + part.col;
@@ -57,8 +57,8 @@ __device__ __forceinline__ void factors_by_query(const MaskNumbers& numbers, std
     by[3] = factor_of(numbers, half == 0 ? other_high : high);
 }
 
-/// Of 16 keys and 8 queries from `part` on. Four lanes hold four keys beside each other, each of two queries in the upper
-/// and in the lower rows: each draws for one of these four pieces.
+/// Of 16 keys and 8 queries from `part` on. Four lanes hold four keys beside each other, each of two queries in the
+/// upper and in the lower rows: each draws for one of these four pieces.
 __device__ __forceinline__ void factors_by_key(const MaskNumbers& numbers, std::uint64_t first, Place16 part,
                                                std::uint32_t seq, int lane, float (&by)[4]) {
     first += std::uint64_t(part.col) * seq + part.row;

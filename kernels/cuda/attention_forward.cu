@@ -155,8 +155,7 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
         const std::uint32_t end = (j + 1) * keys;
         if (end > a.seq || (a.causal && end > own + 1)) mask(scores, own, j * keys, a.seq, a.causal, lane);
         soften<D>(scores, running, out, scale);
-        if constexpr (drops)
-            drop(scores, a, dropped + j * keys, lane);
+        if constexpr (drops) drop(scores, a, dropped + j * keys, lane);
         registers_by_columns<T, D, MT, NT>(out, scores, v_tile, lane);
     }
 
