@@ -19,8 +19,9 @@ struct FormatRow {
 };
 
 constexpr EnumTable<Format, FormatRow> rows{
-    FormatRow{"fp32", 4, 23}, FormatRow{"tf32", 4, 10}, FormatRow{"fp16", 2, 10}, FormatRow{"bf16", 2, 7},
-    FormatRow{"fp8", 1, 3},   FormatRow{"fp4", 1, 1},   FormatRow{"int32", 4, 0}, FormatRow{"mask", 1, 0},
+    FormatRow{"fp32", 4, 23}, FormatRow{"tf32", 4, 10}, FormatRow{"fp16", 2, 10},
+    FormatRow{"bf16", 2, 7},  FormatRow{"fp8", 1, 3},   FormatRow{"fp4", 1, 1},
+    FormatRow{"int32", 4, 0}, FormatRow{"mask", 1, 0},  FormatRow{"fp8 e5m2", 1, 2},
 };
 
 /// A binary format without its sign: exponents from `least` (of the smallest normal number), `mantissa` bits.
@@ -28,7 +29,7 @@ struct Binary {
     int mantissa;
     int least;
 };
-constexpr Binary fp16{10, -14}, bf16{7, -126}, fp8{3, -6}, fp4{1, 0};
+constexpr Binary fp16{10, -14}, bf16{7, -126}, fp8{3, -6}, e5m2{2, -14}, fp4{1, 0};
 
 const FormatRow& row(Format format) { return rows[format]; }
 
@@ -102,6 +103,13 @@ std::uint8_t to_fp8(double value) {
     return static_cast<std::uint8_t>(sign | magnitude(value, fp8));
 }
 
+std::uint8_t to_fp8_e5m2(double value) {
+    const std::uint32_t sign = std::signbit(value) ? 0x80u : 0u;
+    if (std::isnan(value)) return static_cast<std::uint8_t>(sign | 0x7fu);
+    if (std::fabs(value) >= 57344.0) return static_cast<std::uint8_t>(sign | 0x7bu);
+    return static_cast<std::uint8_t>(sign | magnitude(value, e5m2));
+}
+
 std::uint8_t to_fp4(double value) {
     const std::uint32_t sign = std::signbit(value) ? 0x8u : 0u;
     if (!(std::fabs(value) < 6.0)) return static_cast<std::uint8_t>((std::isnan(value) ? 0u : sign) | 0x7u);
@@ -125,6 +133,10 @@ double from_fp8(std::uint8_t bits) {
     return size == 0x7fu ? std::nan("") : sign * from_magnitude(size, fp8);
 }
 
+double from_fp8_e5m2(std::uint8_t bits) {
+    return from_fp16(static_cast<std::uint16_t>(bits << 8U));  // its upper half
+}
+
 double from_fp4(std::uint8_t bits) {
     const double sign = (bits & 0x8u) != 0 ? -1.0 : 1.0;
     return sign * from_magnitude(bits & 0x7u, fp4);
@@ -140,6 +152,7 @@ void encode(Format format, double value, void* to) {
         case Format::fp4: return store(to_fp4(value), to);
         case Format::int32: return store(static_cast<std::int32_t>(value), to);
         case Format::mask: return store(static_cast<std::uint8_t>(value), to);
+        case Format::fp8_e5m2: return store(to_fp8_e5m2(value), to);
     }
 }
 
@@ -153,6 +166,7 @@ double decode(Format format, const void* from) {
         case Format::fp4: return from_fp4(load<std::uint8_t>(from));
         case Format::int32: return load<std::int32_t>(from);
         case Format::mask: return load<std::uint8_t>(from);
+        case Format::fp8_e5m2: return from_fp8_e5m2(load<std::uint8_t>(from));
     }
     return 0;
 }

@@ -51,15 +51,27 @@ void set_values(const Attention& a, std::uint64_t value_dim, Operand& operand) {
         operand.elements = operand.elements / a.head_dim * value_dim;
 }
 
+Format narrow_format(const Settings& settings) { return settings.narrow.gradient ? Format::fp8_e5m2 : Format::fp8; }
+
+std::vector<Operand> operands_of_cast(const Pointwise& p, const Settings& settings) {
+    const std::uint64_t all = p.rows * p.cols;
+    return {{"x", format_of(p.dtype), all},
+            {"y", narrow_format(settings), all, Role::out},
+            {"t", narrow_format(settings), all, Role::out},
+            {"scale", Format::fp32, 1, Role::out}};
+}
+
 }  // namespace
 
 std::vector<Operand> operands(const Kernel& kernel, const Settings& settings) {
     const auto* const pointwise = std::get_if<Pointwise>(&kernel);
+    if (pointwise != nullptr && settings.narrow.of_largest != nullptr) return operands_of_cast(*pointwise, settings);
     if (pointwise != nullptr && settings.shared) return operands_of_shared(*pointwise, settings);
     std::vector<Operand> list = operands(kernel);
     const auto* const attention = std::get_if<Attention>(&kernel);
     if (attention != nullptr && settings.value_dim > 0)
         for (Operand& operand : list) set_values(*attention, settings.value_dim, operand);
+    if (std::holds_alternative<Gemm>(kernel) && settings.narrow.gradient) list[0].format = Format::fp8_e5m2;
     if (narrows(kernel, settings)) std::swap(list[0].format, list[1].format);
     for (Operand& operand : list)
         if (settings.result && is_sum(kernel, operand.name)) operand.format = format_of(*settings.result);

@@ -51,6 +51,22 @@ struct HeadMatrices {
     bool operator==(const HeadMatrices&) const = default;
 };
 
+/// Products of fp8 operands with one scale a tensor, and the casts that make them from the tensor's own largest element
+/// (Micikevicius et al. 2022, arXiv:2209.05433; Transformer Engine's Float8CurrentScaling). On GPUs alone.
+struct Narrow {
+    /// a of a Gemm, and what a transpose writes, are a gradient's: e5m2, and a Gemm adds its sums up in fp32.
+    bool gradient = false;
+    /// Gemm in fp8: device memory, read as the kernel runs: what a's and b's elements are multiplied by; null: 1.
+    const float *a_scale = nullptr, *b_scale = nullptr;
+    /// sum_of_squares: the largest |x| instead.
+    bool largest = false;
+    /// transpose: device memory, that number of its x. Its operands are then
+    ///   x [R, C] -> y [R, C] and t [C, R] in fp8, scale [1] fp32: x is about scale times y
+    const float* of_largest = nullptr;
+
+    bool operator==(const Narrow&) const = default;
+};
+
 struct Settings {
     /// Results are added to what is there: c of a Gemm, dw of a convolution, dgamma and dbeta of a norm, db of
     /// bias_gradient, the sum of sum_of_squares.
@@ -88,6 +104,7 @@ struct Settings {
     /// multiplied by mask / (1 - probability) where they weigh values, and nowhere else; none: nothing is dropped.
     std::optional<DropoutMask> dropout = std::nullopt;
     HeadMatrices heads{};
+    Narrow narrow{};
     /// softmax: row r holds the scores of query r mod seq of this attention, columns are its keys: those that the query
     /// does not see become 0. Its batch and heads do not matter.
     std::optional<Attention> scores = std::nullopt;

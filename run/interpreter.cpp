@@ -19,7 +19,7 @@ using kernels::Pointwise;
 
 /// The dtype in which numbers of a format lie in memory, or one of as many bytes.
 kernels::Dtype dtype_of(kernels::Format format) {
-    if (format == kernels::Format::mask) return kernels::Dtype::fp8;
+    if (format == kernels::Format::mask || format == kernels::Format::fp8_e5m2) return kernels::Dtype::fp8;
     return format == kernels::Format::int32 ? kernels::Dtype::fp32 : static_cast<kernels::Dtype>(format);
 }
 

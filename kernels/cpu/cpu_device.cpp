@@ -98,6 +98,8 @@ void CpuDevice::run(std::function<void()> work, Stream stream) {
 void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream, const Settings& settings) {
     if (!supports(kernel))
         throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32, bf16 and fp16");
+    if (settings.narrow != Narrow{})
+        throw Error(fmt::format("the CPU device cannot run {} for fp8", to_text(kernel)), "a GPU does");
     if (settings.result.value_or(Dtype::fp32) != Dtype::fp32 && settings.result != dtype_of(kernel))
         throw Error(fmt::format("{} cannot write {}", to_text(kernel), name(*settings.result)),
                     "fp32, or its own format");

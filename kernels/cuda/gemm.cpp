@@ -105,6 +105,11 @@ private:
     cublasLtMatmulPreference_t preference_ = nullptr;
 };
 
+/// a, which is cuBLASLt's right operand.
+cudaDataType_t right_type(const Gemm& gemm, const Settings& settings) {
+    return settings.narrow.gradient ? CUDA_R_8F_E5M2 : types_of(gemm.dtype).in;
+}
+
 }  // namespace
 
 // cuBLASLt counts in columns: a row-major matrix is its transpose there. So C^T [n, m] = B^T A^T is asked for, with B
@@ -118,13 +123,15 @@ struct GemmLibrary::Plan {
     cublasLtMatmulAlgo_t algorithm{};
 
     /// Of heads that share keys every so many-th product is one of the batch.
-    Plan(const Gemm& g, Dtype format, const HeadMatrices& heads)
+    Plan(const Gemm& g, Dtype format, const Settings& settings)
+        : Plan(g, format, settings.heads, right_type(g, settings)) {}
+    Plan(const Gemm& g, Dtype format, const HeadMatrices& heads, cudaDataType_t right_in)
         : product(types_of(g.dtype).compute, g.pass == GemmPass::forward ? CUBLAS_OP_T : CUBLAS_OP_N,
                   g.pass == GemmPass::weight_gradient ? CUBLAS_OP_T : CUBLAS_OP_N),
           left(types_of(g.dtype).in, row_elements(g)[1], g.pass == GemmPass::forward ? g.n : g.k, g.batch,
                heads.b_stride != 0 ? heads.b_stride : row_elements(g)[1],
                heads.b_stride != 0 ? row_elements(g)[1] : heads.shared * std::uint64_t{g.n} * g.k),
-          right(types_of(g.dtype).in, row_elements(g)[0], g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch,
+          right(right_in, row_elements(g)[0], g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch,
                 heads.a_stride != 0 ? heads.a_stride : row_elements(g)[0],
                 heads.shared * (heads.a_stride != 0 ? row_elements(g)[0] : std::uint64_t{g.m} * g.k)),
           result(types_of(format).out, g.n, g.m, g.batch, g.n, heads.shared * std::uint64_t{g.m} * g.n) {}
@@ -201,6 +208,7 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
     const Dtype format = settings.result.value_or(g.dtype);
     const Key key{g.dtype,
                   format,
+                  settings.narrow.gradient,
                   g.pass,
                   g.batch,
                   g.m,
@@ -213,22 +221,26 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
                   settings.heads.shared};
     std::unique_ptr<Plan>& plan = plans_[key];
     // In columns a row of c is a column, to each of which the epilogue adds the bias.
+    const auto point = [&](Plan& at) {
+        if (biased) at.product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
+        if (g.dtype != Dtype::fp8) return;
+        const Narrow& narrow = settings.narrow;  // b is cuBLASLt's left operand, A
+        at.product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, narrow.b_scale != nullptr ? narrow.b_scale : one_);
+        at.product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, narrow.a_scale != nullptr ? narrow.a_scale : one_);
+    };
     if (plan != nullptr) {
-        if (biased) plan->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
+        point(*plan);
         return *plan;
     }
-    auto made = std::make_unique<Plan>(g, format, settings.heads);
+    auto made = std::make_unique<Plan>(g, format, settings);
     if (biased) {
         made->product.set(CUBLASLT_MATMUL_DESC_EPILOGUE, cublasLtEpilogue_t{CUBLASLT_EPILOGUE_BIAS});
         if (g.batch > 1) made->product.set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, std::int64_t{g.n});
-        made->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
     }
-    if (g.dtype == Dtype::fp8) {
-        made->product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, one_);
-        made->product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, one_);
-        // As Transformer Engine's forward pass: partial sums stay in the tensor core's accumulator.
-        made->product.set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
-    }
+    point(*made);
+    // As Transformer Engine's forward pass: partial sums stay in the tensor core's accumulator.
+    if (g.dtype == Dtype::fp8)
+        made->product.set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(settings.narrow.gradient ? 0 : 1));
     choose(*made, place, g, operands, settings);
     plan = std::move(made);
     return *plan;
@@ -264,9 +276,11 @@ void GemmLibrary::launch_heads(const Place& place, const Gemm& gemm, std::span<v
 
 void GemmLibrary::launch(const Place& place, const Gemm& gemm, std::span<void* const> operands,
                          const Settings& settings) {
-    if (gemm.dtype == Dtype::fp8 && (settings.accumulate || settings.bias != nullptr || settings.result))
-        throw Error(fmt::format("{} neither accumulates, adds a bias nor writes another format", to_text(gemm)),
-                    "take another format");
+    const bool narrow = gemm.dtype == Dtype::fp8;
+    if (!narrow && settings.narrow != Narrow{})
+        throw Error(fmt::format("{} has scales of fp8", to_text(gemm)), "leave them out");
+    if (narrow && settings.heads.count > 0)
+        throw Error(fmt::format("{} of heads", to_text(gemm)), "products of heads are in 16 or 32 bits");
     if (settings.heads.count > 0) return launch_heads(place, gemm, operands, settings);
     const Plan& plan = plan_for(place, gemm, operands, settings);
     check(run(plan, plan.algorithm, place, operands, settings.accumulate), "launching a product");

@@ -14,7 +14,8 @@
 
 namespace orrery::kernels::cuda {
 
-/// Products in fp32, tf32 (fp32 in memory), fp16, bf16 and fp8 (e4m3, scales 1, result bf16), accumulated in fp32.
+/// Products in fp32, tf32 (fp32 in memory), fp16, bf16 and fp8 (e4m3, a of gradients e5m2; result bf16 or fp32),
+/// accumulated in fp32.
 class GemmLibrary {
 public:
     /// capability: 10 major + minor of the GPU. candidates: how many algorithms of cuBLASLt's heuristic are timed when
@@ -28,8 +29,8 @@ public:
     /// cuBLASLt offers on Hopper, and training transposes the operands of the other passes beforehand.
     [[nodiscard]] bool supports(const Gemm& gemm) const;
 
-    /// operands: a, b, c. Of the settings: accumulate, bias and result, but for fp8; of heads no accumulation and no
-    /// bias.
+    /// operands: a, b, c. Of the settings: accumulate, bias, result, heads (without accumulation and bias, not in fp8)
+    /// and, in fp8, narrow.
     void launch(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
 
     /// "13.0.2".
@@ -37,9 +38,10 @@ public:
 
 private:
     struct Plan;
-    /// Formats of the operands and of the result, the shape, whether it accumulates and adds a bias, heads.
-    using Key = std::tuple<Dtype, Dtype, GemmPass, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool,
-                           bool, std::uint64_t, std::uint64_t, std::uint32_t>;
+    /// Formats of the operands and of the result, whether a is a gradient, the shape, whether it accumulates and adds a
+    /// bias, heads.
+    using Key = std::tuple<Dtype, Dtype, bool, GemmPass, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
+                           bool, bool, std::uint64_t, std::uint64_t, std::uint32_t>;
 
     Plan& plan_for(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
     void launch_heads(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);

@@ -43,6 +43,7 @@ void launch_rope(const Place& place, const Pointwise& kernel, Operands operands)
 void launch_embedding(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_transpose(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_head_copies(const Place& place, const Pointwise& kernel, Operands operands);
+void launch_narrow_cast(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_adam(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_moe(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_moe_gate_backward(const Place& place, const Pointwise& kernel, Operands operands);

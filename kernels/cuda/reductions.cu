@@ -67,6 +67,27 @@ __global__ void __launch_bounds__(512) squares(const T* x, float* parts, std::ui
     if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
 
+template <class T, int W>
+__global__ void __launch_bounds__(512) largest(const T* x, float* parts, std::uint64_t elements) {
+    const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x * W;
+    float own = 0.0f;
+    for (std::uint64_t i = (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * W; i < elements; i += stride) {
+        float values[W];
+        load(x + i, values);
+#pragma unroll
+        for (int e = 0; e < W; ++e) own = fmaxf(own, fabsf(values[e]));
+    }
+    const float most = block_max(own);
+    if (threadIdx.x == 0) parts[blockIdx.x] = most;
+}
+
+__global__ void __launch_bounds__(1024) largest_of(const float* parts, float* out, unsigned count) {
+    float own = 0.0f;
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own = fmaxf(own, parts[i]);
+    const float most = block_max(own);
+    if (threadIdx.x == 0) *out = most;
+}
+
 __global__ void __launch_bounds__(1024) add_up(const float* parts, float* sum, unsigned count, bool accumulate) {
     float own = 0.0f;
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
@@ -105,6 +126,11 @@ void launch_sum_of_squares(const Place& place, const Pointwise& p, Operands o) {
         const auto run = [&](auto W) {
             const std::uint64_t per_block = std::uint64_t{512} * W.value;
             const unsigned blocks = place.blocks((n + per_block - 1) / per_block, 4);
+            if (o.settings().narrow.largest) {
+                largest<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
+                largest_of<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks);
+                return;
+            }
             squares<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
             add_up<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks, o.settings().accumulate);
         };

@@ -51,6 +51,14 @@ TEST_F(GpuSettings, SumsOfHalfOperandsLandInEitherFormat) {
 TEST_F(GpuSettings, CastsGoBothWays) {
     for (const Dtype half : {Dtype::bf16, Dtype::fp16}) settings_checks::casts_go_both_ways(gpu(), half);
 }
+TEST_F(GpuSettings, CastsToFp8GoBothWays) { settings_checks::casts_to_fp8_go_both_ways(gpu()); }
+
+TEST_F(GpuSettings, ProductsInFp8TakeTheirScales) {
+    constexpr int first = 89;  // Ada's compute capability
+    if (gpu().capability() < first) GTEST_SKIP() << "this GPU has no products in fp8";
+    settings_checks::products_in_fp8_take_their_scales(gpu());
+}
+
 TEST_F(GpuSettings, PackedRowsChangeNoBitOfAttention) {
     for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::tf32})
         settings_checks::packed_rows_change_no_bit_of_attention(gpu(), dtype);

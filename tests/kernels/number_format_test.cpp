@@ -12,7 +12,7 @@
 namespace orrery::kernels {
 namespace {
 
-constexpr std::array floats{Format::fp32, Format::tf32, Format::fp16, Format::bf16, Format::fp8};
+constexpr std::array floats{Format::fp32, Format::tf32, Format::fp16, Format::bf16, Format::fp8, Format::fp8_e5m2};
 
 double rounded(Format format, double value) {
     std::array<std::byte, 4> memory{};
@@ -32,6 +32,10 @@ TEST(NumberFormat, KnownBitPatterns) {
     EXPECT_EQ(to_fp8(448.0), 0x7e);
     EXPECT_EQ(to_fp8(0x1p-9), 0x01);
     EXPECT_EQ(to_fp8(-1.5), 0xbc);
+    EXPECT_EQ(to_fp8_e5m2(1.0), 0x3c);
+    EXPECT_EQ(to_fp8_e5m2(57344.0), 0x7b);
+    EXPECT_EQ(to_fp8_e5m2(0x1p-16), 0x01);
+    EXPECT_EQ(to_fp8_e5m2(-1.75), 0xbf);
     EXPECT_EQ(to_fp4(0.5), 0x1);
     EXPECT_EQ(to_fp4(-3.0), 0xd);
     EXPECT_EQ(to_fp4(6.0), 0x7);
@@ -55,6 +59,8 @@ TEST(NumberFormat, LeavesItsRangeAsDocumented) {
     EXPECT_EQ(to_fp16(65520.0), 0x7c00);  // infinity
     EXPECT_EQ(to_bf16(HUGE_VAL), 0x7f80);
     EXPECT_EQ(to_fp8(1e9), 0x7e);  // saturates
+    EXPECT_EQ(to_fp8_e5m2(-1e9), 0xfb);
+    EXPECT_EQ(from_fp8_e5m2(0x7c), HUGE_VAL);
     EXPECT_EQ(to_fp4(-1e9), 0xf);
     EXPECT_EQ(to_fp4(std::nan("")), 0x7);  // has none
     EXPECT_TRUE(std::isnan(from_fp8(0xff)));
@@ -77,6 +83,9 @@ TEST(NumberFormat, EveryPatternSurvivesDecodingAndEncoding) {
         const auto pattern = static_cast<std::uint8_t>(bits);
         if (!std::isnan(from_fp8(pattern))) {
             EXPECT_EQ(to_fp8(from_fp8(pattern)), pattern);
+        }
+        if (std::isfinite(from_fp8_e5m2(pattern))) {
+            EXPECT_EQ(to_fp8_e5m2(from_fp8_e5m2(pattern)), pattern);
         }
     }
 }

@@ -36,4 +36,8 @@ void sums_of_half_operands_land_in_either_format(Device& device, Dtype half);
 void casts_go_both_ways(Device& device, Dtype half);
 void packed_rows_change_no_bit_of_attention(Device& device, Dtype dtype);
 
+// narrow_checks.cpp: of GPUs
+void casts_to_fp8_go_both_ways(Device& device);
+void products_in_fp8_take_their_scales(Device& device);
+
 }  // namespace orrery::kernels::settings_checks

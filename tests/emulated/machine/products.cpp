@@ -26,7 +26,7 @@ struct Matrix {
 
     [[nodiscard]] kernels::Format format() const {
         using kernels::Format;
-        constexpr std::array formats{Format::fp32, Format::fp16, Format::bf16, Format::fp8};
+        constexpr std::array formats{Format::fp32, Format::fp16, Format::bf16, Format::fp8, Format::fp8_e5m2};
         return formats.at(type);
     }
     [[nodiscard]] std::size_t bytes() const {
@@ -67,15 +67,21 @@ struct Operand {
     [[nodiscard]] std::uint64_t cols() const { return transposed ? matrix->rows : matrix->cols; }
 };
 
-/// Whether the library has an algorithm (cuBLAS documentation, cublasLtMatmul: supported types; fp8 in the layout TN).
+bool is_narrow(const Matrix& m) { return m.type == CUDA_R_8F_E4M3 || m.type == CUDA_R_8F_E5M2; }
+
+/// Whether the library has an algorithm (cuBLAS documentation, cublasLtMatmul: supported types; fp8 in the layout TN,
+/// not both operands in e5m2).
 bool supported(const Product& p, const Matrix& a, const Matrix& b, const Matrix& d) {
     const Operand left{&a, p.left == CUBLAS_OP_T}, right{&b, p.right == CUBLAS_OP_T};
     if (left.rows() != d.rows || right.cols() != d.cols || left.cols() != right.rows()) return false;
-    if (a.type != b.type || a.batch != b.batch || a.batch != d.batch) return false;
+    if (a.batch != b.batch || a.batch != d.batch) return false;
+    if (is_narrow(a) != is_narrow(b) ||
+        (is_narrow(a) ? a.type == CUDA_R_8F_E5M2 && a.type == b.type : a.type != b.type))
+        return false;
     if (p.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && a.type != CUDA_R_32F) return false;
-    if (a.type == CUDA_R_8F_E4M3)
+    if (is_narrow(a))
         return left.transposed && !right.transposed && a.rows % 16 == 0 && a.cols % 16 == 0 && b.cols % 16 == 0 &&
-               d.type == CUDA_R_16BF && p.left_scale != nullptr && p.right_scale != nullptr;
+               (d.type == CUDA_R_16BF || d.type == CUDA_R_32F) && p.left_scale != nullptr && p.right_scale != nullptr;
     return d.type == a.type || d.type == CUDA_R_32F;
 }
 
@@ -130,16 +136,23 @@ struct Job {
             }
             for (std::uint64_t r = 0; r < m; ++r) {
                 std::byte* const at = to + (j * m + r) * size;
-                double value = alpha * column[r];
+                double value = alpha * scale() * column[r];
                 if (beta != 0) value += beta * kernels::decode(d.format(), at);
                 kernels::encode(d.format(), value + bias(batch, r), at);
             }
         }
     }
 
+    /// Of operands in fp8, read as the product runs.
+    [[nodiscard]] double scale() const {
+        if (!is_narrow(a)) return 1;
+        return static_cast<double>(*static_cast<const float*>(product.left_scale)) *
+               static_cast<double>(*static_cast<const float*>(product.right_scale));
+    }
+
     [[nodiscard]] double bias(std::int32_t batch, std::uint64_t row) const {
         if (product.epilogue != CUBLASLT_EPILOGUE_BIAS) return 0;
-        const kernels::Format format = a.format();
+        const kernels::Format format = is_narrow(a) ? kernels::Format::bf16 : a.format();
         const auto at = static_cast<std::uint64_t>(batch * product.bias_stride) + row;
         return kernels::decode(format, static_cast<const std::byte*>(product.bias) + at * kernels::size_of(format));
     }
@@ -254,7 +267,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     orrery::emulated::Job job{*product, *a_layout, *b_layout, *d_layout, a, b, d, 0, 0};
     std::memcpy(&job.alpha, alpha, sizeof job.alpha);
     std::memcpy(&job.beta, beta, sizeof job.beta);
-    const auto there = [=, a_bytes = a_layout->bytes(), b_bytes = b_layout->bytes(), d_bytes = d_layout->bytes()] {
+    const auto there = [=, a_bytes = a_layout->bytes(), b_bytes = b_layout->bytes(), d_bytes = d_layout->bytes(),
+                        scales = std::array{product->left_scale, product->right_scale},
+                        narrow = orrery::emulated::is_narrow(*a_layout)] {
+        for (const void* const scale : scales)
+            if (narrow && !holds(scale, sizeof(float), Kind::device)) return false;
         return holds(a, a_bytes, Kind::device) && holds(b, b_bytes, Kind::device) && holds(d, d_bytes, Kind::device) &&
                holds(workspace, workspace_bytes, Kind::device);
     };
