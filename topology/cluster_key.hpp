@@ -7,7 +7,8 @@
 
 namespace orrery::topology {
 
-/// Of everything that a scenario says of its cluster: equal for equal ones alone, and for no eyes.
+/// Of everything that a scenario says of its cluster: equal for equal ones alone, also with something behind it, and
+/// for no eyes.
 std::string cluster_key(const ClusterSpec& spec);
 
 }  // namespace orrery::topology

@@ -57,9 +57,8 @@ MaskNumbers mask_of(const Settings& settings) {
 bool is_single(const Attention& a) { return a.dtype == Dtype::fp32 || (a.dtype == Dtype::tf32 && find(a) == nullptr); }
 
 void launch_single(const Place& place, const Attention& a, std::span<void* const> o, const Settings& settings) {
-    const std::uint64_t row_stride = settings.row_stride;
     const auto tensor = [&](std::size_t i) { return static_cast<float*>(o[i]); };
-    const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
+    const TokenStrides strides = token_strides(a, settings);
     SingleAttention s{};
     s.q = tensor(0);
     s.k = tensor(1);
@@ -71,10 +70,10 @@ void launch_single(const Place& place, const Attention& a, std::span<void* const
     s.heads = a.heads;
     s.kv_heads = a.kv_heads;
     s.dim = a.head_dim;
-    s.q_stride = row_stride != 0 ? row_stride : wide;
-    s.kv_stride = row_stride != 0 ? row_stride : narrow;
-    s.o_stride = wide;
-    s.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.head_dim)));
+    s.q_stride = strides.q;
+    s.kv_stride = strides.kv;
+    s.o_stride = strides.o;
+    s.scale = score_scale(a);
     s.causal = a.causal;
     s.dropped = mask_of(settings);
     if (a.backward) {
@@ -96,6 +95,14 @@ bool supports(const Attention& a) {
     return fits && find(a) != nullptr;
 }
 
+TokenStrides token_strides(const Attention& a, const Settings& settings) {
+    const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
+    const std::uint64_t packed = settings.row_stride;
+    return {packed != 0 ? packed : wide, packed != 0 ? packed : narrow, wide};
+}
+
+float score_scale(const Attention& a) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.head_dim))); }
+
 std::uint64_t scratch_bytes(const Attention& a) {
     return a.backward ? sizeof(float) * a.batch * std::uint64_t{a.heads} * a.seq : 0;
 }
@@ -107,7 +114,7 @@ void launch_attention(const Place& place, const Attention& a, std::span<void* co
         throw Error(fmt::format("{} in rows of {} elements", to_text(Kernel(a)), row_stride),
                     "rows are multiples of 16 bytes");
     const Entry* const entry = find(a);
-    const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
+    const TokenStrides strides = token_strides(a, settings);
     AttentionArguments arguments{};
     arguments.q = o[0];
     arguments.k = o[1];
@@ -120,9 +127,9 @@ void launch_attention(const Place& place, const Attention& a, std::span<void* co
     arguments.kv_heads = a.kv_heads;
     arguments.causal = a.causal;
     arguments.dropped = mask_of(settings);
-    arguments.q_stride = row_stride != 0 ? row_stride : wide;
-    arguments.kv_stride = row_stride != 0 ? row_stride : narrow;
-    arguments.o_stride = wide;
+    arguments.q_stride = strides.q;
+    arguments.kv_stride = strides.kv;
+    arguments.o_stride = strides.o;
     if (!a.backward) {
         entry->forward(place, arguments, a.batch);
         return;

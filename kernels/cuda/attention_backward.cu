@@ -86,23 +86,19 @@ __global__ void __launch_bounds__(256) row_dots(AttentionArguments a, std::uint6
 template <int MT, int NT, class Hidden, class Statistics, class Factors>
 __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, int lane, bool masked,
                                               float scale, Hidden hidden, Statistics statistics, Factors factors) {
+    each_tile<MT, NT>([&](int m, int n, Place16 tile) {
+        float by[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+        factors(tile, by);
 #pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-        for (int n = 0; n < NT; ++n) {
-            const Place16 tile{16 * m, 8 * n};
-            float by[4] = {1.0f, 1.0f, 1.0f, 1.0f};
-            factors(tile, by);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const Place16 within = result_at(lane, i), at{tile.row + within.row, tile.col + within.col};
-                const float2 row = statistics(m, i, at);
-                float p = power_of_two(scores[m][n][i] * scale - row.x * log2_e);
-                if (masked && hidden(at)) p = 0.0f;
-                scores[m][n][i] = p * by[i];
-                d_p[m][n][i] = p * (d_p[m][n][i] * by[i] - row.y);
-            }
+        for (int i = 0; i < 4; ++i) {
+            const Place16 within = result_at(lane, i), at{tile.row + within.row, tile.col + within.col};
+            const float2 row = statistics(m, i, at);
+            float p = power_of_two(scores[m][n][i] * scale - row.x * log2_e);
+            if (masked && hidden(at)) p = 0.0f;
+            scores[m][n][i] = p * by[i];
+            d_p[m][n][i] = p * (d_p[m][n][i] * by[i] - row.y);
         }
+    });
 }
 
 /// Begins to load what comes behind a step, waits for what the step takes, and makes it ready for products.

@@ -95,15 +95,12 @@ __device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT
 /// the place in the mask of the first.
 template <int NT>
 __device__ __forceinline__ void drop(Sums<MT, NT>& p, const AttentionArguments& a, std::uint64_t first, int lane) {
+    each_tile<MT, NT>([&](int m, int n, Place16 tile) {
+        float by[4];
+        factors_by_query(a.dropped, first, tile, a.seq, lane, by);
 #pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-        for (int n = 0; n < NT; ++n) {
-            float by[4];
-            factors_by_query(a.dropped, first, {16 * m, 8 * n}, a.seq, lane, by);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) p[m][n][i] *= by[i];
-        }
+        for (int i = 0; i < 4; ++i) p[m][n][i] *= by[i];
+    });
 }
 
 /// drops: a kernel of its own, so that attention without a dropout keeps its registers.

@@ -23,18 +23,25 @@ inline constexpr bool is_tf32 = std::is_same_v<T, float>;
 template <int MT, int NT>
 using Sums = float[MT][NT][4];
 
-/// Calls each(m, n, i, at) for every sum [m][n][i] that the thread holds; `at` is its place among the warp's.
+/// Calls each(m, n, first) for every tile of a warp's sums; `first` is its first place among the warp's.
 template <int MT, int NT, class Each>
-__device__ __forceinline__ void each_sum(int lane, const Each& each) {
+__device__ __forceinline__ void each_tile(const Each& each) {
 #pragma unroll
     for (int m = 0; m < MT; ++m)
 #pragma unroll
-        for (int n = 0; n < NT; ++n)
+        for (int n = 0; n < NT; ++n) each(m, n, Place16{16 * m, 8 * n});
+}
+
+/// Calls each(m, n, i, at) for every sum [m][n][i] that the thread holds; `at` is its place among the warp's.
+template <int MT, int NT, class Each>
+__device__ __forceinline__ void each_sum(int lane, const Each& each) {
+    each_tile<MT, NT>([&](int m, int n, Place16 first) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const Place16 at = result_at(lane, i);
-                each(m, n, i, Place16{16 * m + at.row, 8 * n + at.col});
-            }
+        for (int i = 0; i < 4; ++i) {
+            const Place16 at = result_at(lane, i);
+            each(m, n, i, Place16{first.row + at.row, first.col + at.col});
+        }
+    });
 }
 
 template <class T>

@@ -202,8 +202,8 @@ void CudaDevice::attend(const Attention& attention, std::span<void* const> opera
         refuse(attention,
                "as many keys as queries and no window, values as wide as keys, and no biases of positions run; the "
                "others on a CPU");
-    if (cudnn_ && cudnn_->takes(attention, settings))
-        return cudnn_->launch(place(stream, cudnn_->scratch_bytes(attention, settings)), attention, operands, settings);
+    if (const CudnnAttention::Plan* const plan = cudnn_ ? cudnn_->plan_for(attention, settings) : nullptr)
+        return cudnn_->launch(place(stream, CudnnAttention::scratch_bytes(*plan)), *plan, operands);
     launch_attention(place(stream, scratch_bytes(attention)), attention, operands, settings);
 }
 

@@ -1,12 +1,11 @@
 #include "kernels/cuda/cudnn_api.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <string>
 
 #include "base/error.hpp"
+#include "kernels/cuda/library_function.hpp"
 
 // Where the build found the library, so that one of Python's wheels serves: CMakeLists.txt of this folder.
 #ifndef ORRERY_CUDNN_LIBRARY
@@ -16,12 +15,6 @@
 namespace orrery::kernels::cuda::cudnn {
 
 namespace {
-
-template <class Function>
-bool find(void* library, Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(dlsym(library, name));
-    return function != nullptr;
-}
 
 /// Whether all are there, and of the version whose numbers cudnn_api.hpp has.
 bool fill(void* library, Api& api) {
@@ -41,10 +34,10 @@ bool fill(void* library, Api& api) {
 /// Null where there is none. What was opened stays: cuDNN has state that ends with the program.
 const Api* open(const std::string& path) {
     void* const library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return nullptr;
-    static Api api;  // two paths in one program would be two cuDNNs: the first stays
-    static const bool complete = fill(library, api);
-    return complete ? &api : nullptr;
+    Api found{};
+    if (library == nullptr || !fill(library, found)) return nullptr;
+    static const Api api = found;  // two paths in one program would be two cuDNNs: the first stays
+    return &api;
 }
 
 }  // namespace

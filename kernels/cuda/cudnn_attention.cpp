@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -29,6 +28,8 @@ constexpr std::size_t wrong_from = 91'000, right_again = 91'002;
 constexpr std::size_t any_length_from = 91'501;
 /// Masked scores are minus infinity from 9.10 on, the lowest number before.
 constexpr std::size_t infinity_from = 91'000;
+/// What begins in the scratch does at multiples of so many bytes, as allocations do.
+constexpr std::uint64_t line = 256;
 
 /// What all graphs of one attention share: [batch, heads, tokens, columns] as cuDNN's fused attention wants them.
 struct Extents {
@@ -57,18 +58,17 @@ struct Extents {
 };
 
 Extents extents_of(const Attention& a, const Settings& settings, std::size_t version) {
-    const std::int64_t wide = std::int64_t{a.heads} * a.head_dim, narrow = std::int64_t{a.kv_heads} * a.head_dim;
-    const auto packed = static_cast<std::int64_t>(settings.row_stride);
+    const TokenStrides strides = token_strides(a, settings);
     return {.batch = a.batch,
             .heads = a.heads,
             .kv_heads = a.kv_heads,
             .seq = a.seq,
             .dim = a.head_dim,
-            .q_stride = packed != 0 ? packed : wide,
-            .kv_stride = packed != 0 ? packed : narrow,
-            .o_stride = wide,
+            .q_stride = static_cast<std::int64_t>(strides.q),
+            .kv_stride = static_cast<std::int64_t>(strides.kv),
+            .o_stride = static_cast<std::int64_t>(strides.o),
             .io = a.dtype == Dtype::fp16 ? Type::fp16 : Type::bf16,
-            .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.head_dim))),
+            .scale = score_scale(a),
             .masked = version >= infinity_from ? -std::numeric_limits<float>::infinity()
                                                : std::numeric_limits<float>::lowest(),
             .causal = a.causal};
@@ -121,9 +121,11 @@ struct CudnnAttention::Plan {
     CudnnGraph graph;
     std::vector<Tensor> operands;
     std::optional<Tensor> sums;
+    std::uint64_t sums_bytes;  ///< at the begin of the scratch; what cuDNN works in is behind them
 
-    Plan(const cudnn::Api& api, const Extents& e, bool backward) : graph(api) {
-        if (backward)
+    Plan(const cudnn::Api& api, const Extents& e, const Attention& a)
+        : graph(api), sums_bytes((cuda::scratch_bytes(a) + line - 1) / line * line) {
+        if (a.backward)
             describe_backward(e);
         else
             describe_forward(e);
@@ -204,42 +206,25 @@ bool CudnnAttention::is_known(const Attention& a, const Settings& settings) cons
     return !a.backward || a.seq % tile == 0 || version_ >= any_length_from;
 }
 
-CudnnAttention::Plan* CudnnAttention::plan_for(const Attention& a, const Settings& settings) {
+const CudnnAttention::Plan* CudnnAttention::plan_for(const Attention& a, const Settings& settings) {
+    if (!is_known(a, settings)) return nullptr;
     const Key key{a.dtype, a.backward, a.causal, a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, settings.row_stride};
     const auto [at, is_new] = plans_.try_emplace(key);
     if (is_new) {
-        auto plan = std::make_unique<Plan>(*api_, extents_of(a, settings, version_), a.backward);
+        auto plan = std::make_unique<Plan>(*api_, extents_of(a, settings, version_), a);
         if (plan->graph.plan(handle_)) at->second = std::move(plan);
     }
     return at->second.get();
 }
 
-bool CudnnAttention::takes(const Attention& kernel, const Settings& settings) {
-    return is_known(kernel, settings) && plan_for(kernel, settings) != nullptr;
-}
+std::uint64_t CudnnAttention::scratch_bytes(const Plan& plan) { return plan.sums_bytes + plan.graph.workspace_bytes(); }
 
-namespace {
-
-/// The per-query sums, and what cuDNN works in behind them, at a multiple of 256 bytes.
-std::uint64_t sums_bytes(const Attention& a) {
-    constexpr std::uint64_t line = 256;
-    return (cuda::scratch_bytes(a) + line - 1) / line * line;
-}
-
-}  // namespace
-
-std::uint64_t CudnnAttention::scratch_bytes(const Attention& kernel, const Settings& settings) {
-    return sums_bytes(kernel) + plan_for(kernel, settings)->graph.workspace_bytes();
-}
-
-void CudnnAttention::launch(const Place& place, const Attention& kernel, std::span<void* const> operands,
-                            const Settings& settings) {
-    const Plan& plan = *plan_for(kernel, settings);
+void CudnnAttention::launch(const Place& place, const Plan& plan, std::span<void* const> operands) {
     std::vector<CudnnGraph::At> at;
     for (std::size_t i = 0; i < plan.operands.size(); ++i) at.push_back({plan.operands[i], operands[i]});
     if (plan.sums) at.push_back({*plan.sums, place.scratch});
     check(*api_, api_->cudnnSetStream(handle_, place.stream), "giving cuDNN a stream");
-    plan.graph.run(handle_, at, static_cast<std::byte*>(place.scratch) + sums_bytes(kernel));
+    plan.graph.run(handle_, at, static_cast<std::byte*>(place.scratch) + plan.sums_bytes);
 }
 
 }  // namespace orrery::kernels::cuda

@@ -25,26 +25,23 @@ public:
     CudnnAttention(const CudnnAttention&) = delete;
     CudnnAttention& operator=(const CudnnAttention&) = delete;
 
-    /// Whether this cuDNN has an engine for it on this GPU. A shape's first question builds its plan, which may take
-    /// a second.
-    [[nodiscard]] bool takes(const Attention& kernel, const Settings& settings);
-    // Of what it takes:
-    [[nodiscard]] std::uint64_t scratch_bytes(const Attention& kernel, const Settings& settings);
-    void launch(const Place& place, const Attention& kernel, std::span<void* const> operands, const Settings& settings);
+    struct Plan;
+    /// How this cuDNN runs it on this GPU; null: it has no engine for it. A shape's first question builds its plan,
+    /// which may take a second.
+    [[nodiscard]] const Plan* plan_for(const Attention& kernel, const Settings& settings);
+    [[nodiscard]] static std::uint64_t scratch_bytes(const Plan& plan);
+    void launch(const Place& place, const Plan& plan, std::span<void* const> operands);
 
     /// "9.19.0".
     [[nodiscard]] std::string version() const;
 
 private:
-    struct Plan;
     /// Format, pass, mask, batch, seq, heads, kv_heads, head_dim, row_stride.
     using Key = std::tuple<Dtype, bool, bool, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
                            std::uint64_t>;
 
     /// Whether this version is to be asked.
     [[nodiscard]] bool is_known(const Attention& kernel, const Settings& settings) const;
-    /// Null: there is no engine.
-    Plan* plan_for(const Attention& kernel, const Settings& settings);
 
     const cudnn::Api* api_;
     int capability_;

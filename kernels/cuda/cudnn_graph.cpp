@@ -32,7 +32,10 @@ CudnnDescriptor::CudnnDescriptor(const cudnn::Api& api, Class what) : api_(&api)
 
 bool CudnnDescriptor::finish() { return api_->cudnnBackendFinalize(get()) == 0; }
 
-std::string CudnnDescriptor::why() const { return last_refusal(*api_); }
+void CudnnDescriptor::must_finish(std::string_view what) {
+    if (!finish())
+        throw DeviceError(fmt::format("cuDNN refuses the description of {}: {}", what, last_refusal(*api_)), "");
+}
 
 void CudnnDescriptor::set(Name name, Element element, std::size_t count, const void* values) {
     check(*api_, api_->cudnnBackendSetAttribute(get(), name, element, static_cast<std::int64_t>(count), values),
@@ -40,16 +43,6 @@ void CudnnDescriptor::set(Name name, Element element, std::size_t count, const v
 }
 
 void CudnnDescriptor::set(Name name, const CudnnDescriptor& part) { set(name, Element::descriptor, part.get()); }
-
-namespace {
-
-/// What the graph itself says must be right: cuDNN may refuse a plan, not a description.
-void must_finish(CudnnDescriptor& descriptor, std::string_view what) {
-    if (!descriptor.finish())
-        throw DeviceError(fmt::format("cuDNN refuses the description of {}: {}", what, descriptor.why()), "");
-}
-
-}  // namespace
 
 CudnnGraph::Tensor CudnnGraph::tensor(const Shape& shape, Type type, Place place) {
     auto& descriptor = *tensors_.emplace_back(std::make_unique<CudnnDescriptor>(*api_, Class::tensor));
@@ -61,7 +54,7 @@ CudnnGraph::Tensor CudnnGraph::tensor(const Shape& shape, Type type, Place place
     descriptor.set(Name::tensor_alignment, Element::int64, std::int64_t{16});
     if (place == Place::virtual_) descriptor.set(Name::tensor_is_virtual, Element::boolean, true);
     if (place == Place::value) descriptor.set(Name::tensor_is_by_value, Element::boolean, true);
-    must_finish(descriptor, "a tensor");
+    descriptor.must_finish("a tensor");
     return number;
 }
 
@@ -89,39 +82,39 @@ CudnnGraph::Tensor CudnnGraph::pointwise(cudnn::Pointwise mode, std::initializer
     descriptor.set(Name::pointwise_mode, Element::pointwise_mode, mode);
     descriptor.set(Name::pointwise_math, Element::data_type, math);
     if (mode == cudnn::Pointwise::index) descriptor.set(Name::pointwise_axis, Element::int64, axis);
-    must_finish(descriptor, "a pointwise operation");
+    descriptor.must_finish("a pointwise operation");
     CudnnDescriptor& op = operation(Class::pointwise_operation);
     op.set(Name::pointwise_descriptor, descriptor);
     constexpr std::array names{Name::pointwise_x, Name::pointwise_b, Name::pointwise_t};
     for (std::size_t i = 0; i < in.size(); ++i) op.set(names.at(i), at(in.begin()[i]));
     op.set(Name::pointwise_y, at(out));
-    must_finish(op, "a pointwise operation");
+    op.must_finish("a pointwise operation");
     return out;
 }
 
 CudnnGraph::Tensor CudnnGraph::matmul(Tensor a, Tensor b, Tensor out) {
     CudnnDescriptor& descriptor = part(Class::matmul);
     descriptor.set(Name::matmul_math, Element::data_type, Type::fp32);
-    must_finish(descriptor, "a product");
+    descriptor.must_finish("a product");
     CudnnDescriptor& op = operation(Class::matmul_operation);
     op.set(Name::matmul_a, at(a));
     op.set(Name::matmul_b, at(b));
     op.set(Name::matmul_c, at(out));
     op.set(Name::matmul_descriptor, descriptor);
-    must_finish(op, "a product");
+    op.must_finish("a product");
     return out;
 }
 
-CudnnGraph::Tensor CudnnGraph::reduce(cudnn::Reduction operation_, Tensor in, Tensor out) {
+CudnnGraph::Tensor CudnnGraph::reduce(cudnn::Reduction how, Tensor in, Tensor out) {
     CudnnDescriptor& descriptor = part(Class::reduction);
     descriptor.set(Name::reduction_math, Element::data_type, Type::fp32);
-    descriptor.set(Name::reduction_operator, Element::reduction_operator, operation_);
-    must_finish(descriptor, "a reduction");
+    descriptor.set(Name::reduction_operator, Element::reduction_operator, how);
+    descriptor.must_finish("a reduction");
     CudnnDescriptor& op = operation(Class::reduction_operation);
     op.set(Name::reduction_x, at(in));
     op.set(Name::reduction_y, at(out));
     op.set(Name::reduction_descriptor, descriptor);
-    must_finish(op, "a reduction");
+    op.must_finish("a reduction");
     return out;
 }
 
@@ -129,7 +122,7 @@ CudnnGraph::Tensor CudnnGraph::reshape(Tensor in, Tensor out) {
     CudnnDescriptor& op = operation(Class::reshape_operation);
     op.set(Name::reshape_x, at(in));
     op.set(Name::reshape_y, at(out));
-    must_finish(op, "a reshape");
+    op.must_finish("a reshape");
     return out;
 }
 
@@ -190,7 +183,7 @@ void CudnnGraph::run(cudnn::Handle handle, std::span<const At> operands, void* w
     pack.set(Name::operand_numbers, Element::int64, std::span<const Tensor>(tensors));
     pack.set(Name::operand_pointers, Element::pointer, std::span<const void* const>(memory));
     pack.set(Name::operand_workspace, Element::pointer, workspace);
-    must_finish(pack, "operands");
+    pack.must_finish("operands");
     check(*api_, api_->cudnnBackendExecute(handle, plan_->get(), pack.get()), "launching cuDNN's attention");
 }
 

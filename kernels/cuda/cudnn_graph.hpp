@@ -26,8 +26,8 @@ public:
     CudnnDescriptor(const cudnn::Api& api, cudnn::Class what);
     /// The description is whole. False: cuDNN does not support what it says.
     [[nodiscard]] bool finish();
-    /// What cuDNN says of it, when it does not.
-    [[nodiscard]] std::string why() const;
+    /// The same of what cuDNN must support. Throws DeviceError with its words when it does not. what: "a product".
+    void must_finish(std::string_view what);
     [[nodiscard]] cudnn::Descriptor get() const { return descriptor_.get(); }
 
     template <class T>
@@ -76,7 +76,7 @@ public:
     /// [., ., m, k] x [., ., k, n] -> [., ., m, n]; where b has fewer matrices, each serves as many of a's in turn.
     Tensor matmul(Tensor a, Tensor b, Tensor out);
     /// Along what has an extent of 1 in `out`; fewer heads there: over those that share one.
-    Tensor reduce(cudnn::Reduction operation, Tensor in, Tensor out);
+    Tensor reduce(cudnn::Reduction how, Tensor in, Tensor out);
     /// The same elements, as the strides of `out` find them.
     Tensor reshape(Tensor in, Tensor out);
 

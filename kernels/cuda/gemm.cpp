@@ -124,17 +124,15 @@ struct GemmLibrary::Plan {
 
     /// Of heads that share keys every so many-th product is one of the batch.
     Plan(const Gemm& g, Dtype format, const Settings& settings)
-        : Plan(g, format, settings.heads, right_type(g, settings)) {}
-    Plan(const Gemm& g, Dtype format, const HeadMatrices& heads, cudaDataType_t right_in)
         : product(types_of(g.dtype).compute, g.pass == GemmPass::forward ? CUBLAS_OP_T : CUBLAS_OP_N,
                   g.pass == GemmPass::weight_gradient ? CUBLAS_OP_T : CUBLAS_OP_N),
           left(types_of(g.dtype).in, row_elements(g)[1], g.pass == GemmPass::forward ? g.n : g.k, g.batch,
-               heads.b_stride != 0 ? heads.b_stride : row_elements(g)[1],
-               heads.b_stride != 0 ? row_elements(g)[1] : heads.shared * std::uint64_t{g.n} * g.k),
-          right(right_in, row_elements(g)[0], g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch,
-                heads.a_stride != 0 ? heads.a_stride : row_elements(g)[0],
-                heads.shared * (heads.a_stride != 0 ? row_elements(g)[0] : std::uint64_t{g.m} * g.k)),
-          result(types_of(format).out, g.n, g.m, g.batch, g.n, heads.shared * std::uint64_t{g.m} * g.n) {}
+               settings.heads.b_stride != 0 ? settings.heads.b_stride : row_elements(g)[1],
+               settings.heads.b_stride != 0 ? row_elements(g)[1] : settings.heads.shared * std::uint64_t{g.n} * g.k),
+          right(right_type(g, settings), row_elements(g)[0], g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch,
+                settings.heads.a_stride != 0 ? settings.heads.a_stride : row_elements(g)[0],
+                settings.heads.shared * (settings.heads.a_stride != 0 ? row_elements(g)[0] : std::uint64_t{g.m} * g.k)),
+          result(types_of(format).out, g.n, g.m, g.batch, g.n, settings.heads.shared * std::uint64_t{g.m} * g.n) {}
 };
 
 GemmLibrary::GemmLibrary(int capability, int candidates) : capability_(capability), candidates_(candidates) {

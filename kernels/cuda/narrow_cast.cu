@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/vector.cuh"
+#include "kernels/cuda/transpose_tile.cuh"
 
 namespace orrery::kernels::cuda {
 
@@ -53,15 +53,7 @@ __global__ void __launch_bounds__(threads) cast(const T* x, const float* largest
             out.write(y + (row + r) * cols + column + c);
         }
         __syncthreads();
-        for (int v = threadIdx.x; v < side * vectors; v += threads) {
-            const int c = v / vectors, r = v % vectors * W;
-            if (row + r >= rows || column + c >= cols) continue;
-            Vector<std::uint8_t, W> out;
-            std::uint8_t* const bytes = reinterpret_cast<std::uint8_t*>(out.raw);
-#pragma unroll
-            for (int e = 0; e < W; ++e) bytes[e] = tile[(r + e) * pitch + c];
-            out.write(t + (column + c) * rows + row + r);
-        }
+        write_columns<std::uint8_t, W, side, pitch>(tile, t, row, column, rows, cols);
         __syncthreads();
     }
 }

@@ -1,8 +1,8 @@
 #include "kernels/cuda/nvml.hpp"
 
-#include <dlfcn.h>
-
 #include <array>
+
+#include "kernels/cuda/library_function.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -27,12 +27,6 @@ constexpr std::array<Reason, 6> reasons{{
     {0x40, "hardware thermal"},
     {0x80, "power brake"},
 }};
-
-template <class Function>
-void find(void* library, Function*& function, const char* name, const char* older = nullptr) {
-    function = reinterpret_cast<Function*>(dlsym(library, name));
-    if (function == nullptr && older != nullptr) function = reinterpret_cast<Function*>(dlsym(library, older));
-}
 
 }  // namespace
 

@@ -50,49 +50,41 @@ void sum(const Place& place, const In* in, Out* out, std::uint64_t rows, std::ui
     check_launch("column sums");
 }
 
-template <class T, int W>
-__global__ void __launch_bounds__(512) squares(const T* x, float* parts, std::uint64_t elements) {
+/// What a number over all elements is made of: with() takes an element in, join() two parts.
+struct SumOfSquares {
+    static __device__ __forceinline__ float with(float so_far, float x) { return so_far + x * x; }
+    static __device__ __forceinline__ float join(float a, float b) { return a + b; }
+    static __device__ __forceinline__ float of_block(float x) { return block_sum(x); }
+};
+struct Largest {
+    static __device__ __forceinline__ float with(float so_far, float x) { return fmaxf(so_far, fabsf(x)); }
+    static __device__ __forceinline__ float join(float a, float b) { return fmaxf(a, b); }
+    static __device__ __forceinline__ float of_block(float x) { return block_max(x); }
+};
+
+template <class Fold, class T, int W>
+__global__ void __launch_bounds__(512) fold_elements(const T* x, float* parts, std::uint64_t elements) {
     const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x * W;
-    float sum[W] = {};
+    float each[W] = {};
     for (std::uint64_t i = (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * W; i < elements; i += stride) {
         float values[W];
         load(x + i, values);
 #pragma unroll
-        for (int e = 0; e < W; ++e) sum[e] += values[e] * values[e];
+        for (int e = 0; e < W; ++e) each[e] = Fold::with(each[e], values[e]);
     }
     float own = 0.0f;
 #pragma unroll
-    for (int e = 0; e < W; ++e) own += sum[e];
-    const float total = block_sum(own);
-    if (threadIdx.x == 0) parts[blockIdx.x] = total;
+    for (int e = 0; e < W; ++e) own = Fold::join(own, each[e]);
+    const float part = Fold::of_block(own);
+    if (threadIdx.x == 0) parts[blockIdx.x] = part;
 }
 
-template <class T, int W>
-__global__ void __launch_bounds__(512) largest(const T* x, float* parts, std::uint64_t elements) {
-    const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x * W;
+template <class Fold>
+__global__ void __launch_bounds__(1024) fold_parts(const float* parts, float* out, unsigned count, bool accumulate) {
     float own = 0.0f;
-    for (std::uint64_t i = (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * W; i < elements; i += stride) {
-        float values[W];
-        load(x + i, values);
-#pragma unroll
-        for (int e = 0; e < W; ++e) own = fmaxf(own, fabsf(values[e]));
-    }
-    const float most = block_max(own);
-    if (threadIdx.x == 0) parts[blockIdx.x] = most;
-}
-
-__global__ void __launch_bounds__(1024) largest_of(const float* parts, float* out, unsigned count) {
-    float own = 0.0f;
-    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own = fmaxf(own, parts[i]);
-    const float most = block_max(own);
-    if (threadIdx.x == 0) *out = most;
-}
-
-__global__ void __launch_bounds__(1024) add_up(const float* parts, float* sum, unsigned count, bool accumulate) {
-    float own = 0.0f;
-    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
-    const float total = block_sum(own);
-    if (threadIdx.x == 0) *sum = total + (accumulate ? *sum : 0.0f);
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own = Fold::join(own, parts[i]);
+    const float whole = Fold::of_block(own);
+    if (threadIdx.x == 0) *out = Fold::join(whole, accumulate ? *out : 0.0f);
 }
 
 }  // namespace
@@ -121,20 +113,21 @@ void launch_bias_gradient(const Place& place, const Pointwise& p, Operands o) {
 void launch_sum_of_squares(const Place& place, const Pointwise& p, Operands o) {
     const std::uint64_t n = p.rows * p.cols;
     auto* const parts = static_cast<float*>(place.scratch);
+    const auto run = [&](auto fold, auto zero, auto W) {
+        using Fold = decltype(fold);
+        using T = decltype(zero);
+        const std::uint64_t per_block = std::uint64_t{512} * W.value;
+        const unsigned blocks = place.blocks((n + per_block - 1) / per_block, 4);
+        fold_elements<Fold, T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
+        fold_parts<Fold><<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks, o.settings().accumulate);
+    };
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const auto run = [&](auto W) {
-            const std::uint64_t per_block = std::uint64_t{512} * W.value;
-            const unsigned blocks = place.blocks((n + per_block - 1) / per_block, 4);
-            if (o.settings().narrow.largest) {
-                largest<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
-                largest_of<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks);
-                return;
-            }
-            squares<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
-            add_up<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks, o.settings().accumulate);
+        const auto run_by_width = [&](auto fold) {
+            rows_aligned<T>(n) ? run(fold, zero, std::integral_constant<int, full_width<T>>{})
+                               : run(fold, zero, std::integral_constant<int, 1>{});
         };
-        rows_aligned<T>(n) ? run(std::integral_constant<int, full_width<T>>{}) : run(std::integral_constant<int, 1>{});
+        o.settings().narrow.largest ? run_by_width(Largest{}) : run_by_width(SumOfSquares{});
     });
     check_launch("sum of squares");
 }

@@ -1,7 +1,7 @@
 // Transpose through a tile in shared memory: 16-byte reads along rows, 16-byte writes along columns.
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/vector.cuh"
+#include "kernels/cuda/transpose_tile.cuh"
 
 namespace orrery::kernels::cuda {
 
@@ -31,15 +31,7 @@ __global__ void __launch_bounds__(threads) transpose(const R* x, R* y, std::uint
             for (int e = 0; e < W; ++e) tile[r * pitch + c + e] = elements[e];
         }
         __syncthreads();
-        for (int i = threadIdx.x; i < side * vectors; i += threads) {
-            const int c = i / vectors, r = i % vectors * W;
-            if (row + r >= rows || column + c >= cols) continue;
-            Vector<R, W> vector;
-            R* const elements = reinterpret_cast<R*>(vector.raw);
-#pragma unroll
-            for (int e = 0; e < W; ++e) elements[e] = tile[(r + e) * pitch + c];
-            vector.write(y + (column + c) * rows + row + r);
-        }
+        write_columns<R, W, side, pitch>(tile, y, row, column, rows, cols);
         __syncthreads();
     }
 }

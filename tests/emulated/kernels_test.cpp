@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/operand_memory.hpp"
 #include "tests/emulated/machine/machine.hpp"
 #include "tests/gpu/gpu.hpp"
 
@@ -134,15 +133,10 @@ TEST_F(EmulatedKernels, RepeatThemselves) {
         std::vector<std::vector<std::byte>> first;
         for (std::uint64_t seed = 1; seed <= 4; ++seed) {
             emulated::set_up({.seed = seed});
-            memory.fill(7);
-            gpu().launch(kernel, memory.pointers(), 0);
-            for (std::size_t i = 0; i < memory.operands().size(); ++i) {
-                const auto bytes = memory.download(i);
-                if (seed == 1)
-                    first.push_back(bytes);
-                else
-                    EXPECT_TRUE(bytes == first[i]) << memory.operands()[i].name << ", seed " << seed;
-            }
+            const auto after = run(gpu(), memory, kernel);
+            if (seed == 1) first = after;
+            for (std::size_t i = 0; i < after.size(); ++i)
+                EXPECT_TRUE(after[i] == first[i]) << memory.operands()[i].name << ", seed " << seed;
         }
     }
 }

@@ -1,6 +1,5 @@
 // Attention by cuDNN: against the reference, inside packed rows, the same bytes in every run, and in training.
 #include "kernels/cuda/cudnn_attention.hpp"
-#include "kernels/operand_memory.hpp"
 #include "run/executor.hpp"
 #include "strategies/build.hpp"
 #include "tests/gpu/gpu.hpp"
@@ -24,17 +23,7 @@ protected:
         return *device;
     }
     static void expect_right(const Kernel& kernel, std::uint64_t seed) {
-        SCOPED_TRACE(to_text(kernel) + ", seed " + std::to_string(seed));
-        const Verification verification = verify(with_cudnn(), kernel, seed);
-        EXPECT_TRUE(verification.passed()) << verification.to_text();
-    }
-    /// Every operand after one launch on freshly filled memory.
-    static std::vector<std::vector<std::byte>> run(OperandMemory& memory, const Kernel& kernel) {
-        memory.fill(7);
-        with_cudnn().launch(kernel, memory.pointers(), 0);
-        std::vector<std::vector<std::byte>> after;
-        for (std::size_t i = 0; i < memory.operands().size(); ++i) after.push_back(memory.download(i));
-        return after;
+        GpuTest::expect_right(with_cudnn(), kernel, seed);
     }
 };
 
@@ -48,9 +37,10 @@ TEST_F(GpuCudnn, TakesTheShapesOfModels) {
             for (const std::uint32_t kv_heads : {12u, 4u}) {
                 const Attention kernel{Dtype::bf16, backward, true, 4, 1024, 12, kv_heads, dim};
                 const Settings packed{.row_stride = std::uint64_t{12 + 2 * kv_heads} * dim};
-                EXPECT_TRUE(attention.takes(kernel, {}))
+                EXPECT_NE(attention.plan_for(kernel, {}), nullptr)
                     << to_text(Kernel(kernel)) << ": " << cuda::last_refusal(*library());
-                EXPECT_TRUE(attention.takes(kernel, packed)) << "in packed rows: " << cuda::last_refusal(*library());
+                EXPECT_NE(attention.plan_for(kernel, packed), nullptr)
+                    << "in packed rows: " << cuda::last_refusal(*library());
             }
 }
 
@@ -82,8 +72,8 @@ TEST_F(GpuCudnn, RepeatsItself) {
     for (const bool backward : {false, true}) {
         const Kernel kernel = Attention{Dtype::bf16, backward, true, 1, 200, 4, 2, 64};
         OperandMemory memory(with_cudnn(), kernel);
-        const auto first = run(memory, kernel);
-        for (int repeat = 0; repeat < 3; ++repeat) EXPECT_EQ(run(memory, kernel), first);
+        const auto first = run(with_cudnn(), memory, kernel);
+        for (int repeat = 0; repeat < 3; ++repeat) EXPECT_EQ(run(with_cudnn(), memory, kernel), first);
     }
 }
 
@@ -95,7 +85,7 @@ TEST_F(GpuCudnn, LeavesDropoutsAlone) {
 TEST_F(GpuCudnn, RunsInAGraph) {
     const Kernel kernel = Attention{Dtype::bf16, true, true, 2, 128, 4, 2, 64};
     OperandMemory memory(with_cudnn(), kernel);
-    const auto queued = run(memory, kernel);  // the plan is built here, not while a graph is recorded
+    const auto queued = run(with_cudnn(), memory, kernel);  // the plan is built here, not while a graph is recorded
     const auto graph = with_cudnn().record(0, [&] { with_cudnn().launch(kernel, memory.pointers(), 0); });
     memory.fill(7);
     graph->launch(0);

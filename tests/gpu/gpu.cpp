@@ -11,11 +11,20 @@ cuda::CudaDevice& GpuTest::gpu() {
     return *device;
 }
 
-void GpuTest::expect_right(const Kernel& kernel, std::uint64_t seed) {
+void GpuTest::expect_right(cuda::CudaDevice& device, const Kernel& kernel, std::uint64_t seed) {
     SCOPED_TRACE(to_text(kernel) + ", seed " + std::to_string(seed));
-    ASSERT_TRUE(gpu().supports(kernel));
-    const Verification verification = verify(gpu(), kernel, seed);
+    ASSERT_TRUE(device.supports(kernel));
+    const Verification verification = verify(device, kernel, seed);
     EXPECT_TRUE(verification.passed()) << verification.to_text();
+}
+
+std::vector<std::vector<std::byte>> GpuTest::run(cuda::CudaDevice& device, OperandMemory& memory,
+                                                 const Kernel& kernel) {
+    memory.fill(7);
+    device.launch(kernel, memory.pointers(), 0);
+    std::vector<std::vector<std::byte>> after;
+    for (std::size_t i = 0; i < memory.operands().size(); ++i) after.push_back(memory.download(i));
+    return after;
 }
 
 }  // namespace orrery::kernels

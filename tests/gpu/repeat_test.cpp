@@ -1,5 +1,4 @@
 // The same operands give the same bytes: no kernel depends on the order in which threads happen to run.
-#include "kernels/operand_memory.hpp"
 #include "tests/gpu/gpu.hpp"
 
 namespace orrery::kernels {
@@ -7,21 +6,12 @@ namespace {
 
 class GpuRepeat : public GpuTest {
 protected:
-    /// Every operand after one launch on freshly filled memory.
-    static std::vector<std::vector<std::byte>> run(OperandMemory& memory, const Kernel& kernel) {
-        memory.fill(7);
-        gpu().launch(kernel, memory.pointers(), 0);
-        std::vector<std::vector<std::byte>> after;
-        for (std::size_t i = 0; i < memory.operands().size(); ++i) after.push_back(memory.download(i));
-        return after;
-    }
-
     static void expect_repeats(const Kernel& kernel) {
         SCOPED_TRACE(to_text(kernel));
         OperandMemory memory(gpu(), kernel);
-        const auto first = run(memory, kernel);
+        const auto first = run(gpu(), memory, kernel);
         for (int repeat = 0; repeat < 3; ++repeat) {
-            const auto again = run(memory, kernel);
+            const auto again = run(gpu(), memory, kernel);
             for (std::size_t i = 0; i < first.size(); ++i)
                 EXPECT_TRUE(first[i] == again[i]) << memory.operands()[i].name << " differs in run " << repeat + 2;
         }

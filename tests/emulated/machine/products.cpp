@@ -127,6 +127,7 @@ struct Job {
         const std::uint64_t m = d.rows, n = d.cols, k = left_transposed ? a.rows : a.cols;
         const std::size_t size = kernels::size_of(d.format());
         auto* const to = static_cast<std::byte*>(result) + static_cast<std::size_t>(batch * d.stride) * size;
+        const double scaled = alpha * scale();
         std::vector<float> column(m);
         for (std::uint64_t j = 0; j < n; ++j) {
             std::fill(column.begin(), column.end(), 0.0f);
@@ -136,7 +137,7 @@ struct Job {
             }
             for (std::uint64_t r = 0; r < m; ++r) {
                 std::byte* const at = to + (j * m + r) * size;
-                double value = alpha * scale() * column[r];
+                double value = scaled * column[r];
                 if (beta != 0) value += beta * kernels::decode(d.format(), at);
                 kernels::encode(d.format(), value + bias(batch, r), at);
             }
