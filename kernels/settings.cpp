@@ -56,6 +56,7 @@ Format narrow_format(const Settings& settings) { return settings.narrow.gradient
 std::vector<Operand> operands_of_cast(const Pointwise& p, const Settings& settings) {
     const std::uint64_t all = p.rows * p.cols;
     return {{"x", format_of(p.dtype), all},
+            {"largest", Format::fp32, 1},
             {"y", narrow_format(settings), all, Role::out},
             {"t", narrow_format(settings), all, Role::out},
             {"scale", Format::fp32, 1, Role::out}};
@@ -65,13 +66,15 @@ std::vector<Operand> operands_of_cast(const Pointwise& p, const Settings& settin
 
 std::vector<Operand> operands(const Kernel& kernel, const Settings& settings) {
     const auto* const pointwise = std::get_if<Pointwise>(&kernel);
-    if (pointwise != nullptr && settings.narrow.of_largest != nullptr) return operands_of_cast(*pointwise, settings);
+    if (pointwise != nullptr && settings.narrow.cast) return operands_of_cast(*pointwise, settings);
     if (pointwise != nullptr && settings.shared) return operands_of_shared(*pointwise, settings);
     std::vector<Operand> list = operands(kernel);
     const auto* const attention = std::get_if<Attention>(&kernel);
     if (attention != nullptr && settings.value_dim > 0)
         for (Operand& operand : list) set_values(*attention, settings.value_dim, operand);
     if (std::holds_alternative<Gemm>(kernel) && settings.narrow.gradient) list[0].format = Format::fp8_e5m2;
+    if (std::holds_alternative<Gemm>(kernel) && settings.narrow.scaled)
+        list.insert(list.end(), {{"a_scale", Format::fp32, 1}, {"b_scale", Format::fp32, 1}});
     if (narrows(kernel, settings)) std::swap(list[0].format, list[1].format);
     for (Operand& operand : list)
         if (settings.result && is_sum(kernel, operand.name)) operand.format = format_of(*settings.result);

@@ -56,13 +56,13 @@ struct HeadMatrices {
 struct Narrow {
     /// a of a Gemm, and what a transpose writes, are a gradient's: e5m2, and a Gemm adds its sums up in fp32.
     bool gradient = false;
-    /// Gemm in fp8: device memory, read as the kernel runs: what a's and b's elements are multiplied by; null: 1.
-    const float *a_scale = nullptr, *b_scale = nullptr;
+    /// Gemm in fp8: behind c come a_scale and b_scale, [1] fp32: what a's and b's elements are multiplied by.
+    bool scaled = false;
     /// sum_of_squares: the largest |x| instead.
     bool largest = false;
-    /// transpose: device memory, that number of its x. Its operands are then
-    ///   x [R, C] -> y [R, C] and t [C, R] in fp8, scale [1] fp32: x is about scale times y
-    const float* of_largest = nullptr;
+    /// transpose: with that number its operands are
+    ///   x [R, C] largest [1] fp32 -> y [R, C] and t [C, R] in fp8, scale [1] fp32: x is about scale times y
+    bool cast = false;
 
     bool operator==(const Narrow&) const = default;
 };

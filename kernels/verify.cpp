@@ -45,11 +45,12 @@ double rounded_inside(const Kernel& kernel) {
 }
 
 /// Tensor cores add the products of 16 terms at a time and cut what does not fit into fp32, always towards zero: each
-/// such step takes up to u_fp32 of the sum so far, and these do not cancel.
+/// such step takes up to u_fp32 of the sum so far, and these do not cancel. Of fp8 Hopper's add 32, and where they add
+/// fast keep some 14 bits (DeepSeek-V3, arXiv:2412.19437, section 3.3.2).
 double cut_off(const Kernel& kernel) {
     const auto* const gemm = std::get_if<Gemm>(&kernel);
-    constexpr double terms_a_step = 16;
-    return gemm == nullptr || gemm->dtype == Dtype::fp32 ? 0.0 : unit_roundoff(Format::fp32) * gemm->k / terms_a_step;
+    if (gemm == nullptr || gemm->dtype == Dtype::fp32) return 0;
+    return is_narrow(gemm->dtype) ? 0x1p-14 * gemm->k / 32 : unit_roundoff(Format::fp32) * gemm->k / 16;
 }
 
 /// Half of the smallest positive number of a format: below its normal numbers rounding errs by as much, however small

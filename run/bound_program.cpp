@@ -41,7 +41,7 @@ public:
           interpreter_(step, bind_, model),
           model_(model),
           between_(model.model()),
-          stage_(step, program_, bind_),
+          stage_(step, program_, model, bind_),
           hazards_(program_),
           last_use_(last_uses(program_)) {
         for (const Program& block : step.blocks) block_hazards_.emplace_back(block);

@@ -97,8 +97,8 @@ Executor::~Executor() {
 
 RankMemory Executor::memory() const {
     const Parameters& p = model_->parameters();
-    return {p.weight_bytes(), p.gradient_bytes(), p.optimizer_bytes(), bound_.peak_bytes,
-            bound_.host_peak_bytes + p.host_bytes()};
+    return {p.weight_bytes() + model_->narrow_weights().bytes(), p.gradient_bytes(), p.optimizer_bytes(),
+            bound_.peak_bytes, bound_.host_peak_bytes + p.host_bytes()};
 }
 
 /// Every sample of a step's global batch goes to one data rank and micro-batch.

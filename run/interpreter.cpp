@@ -139,6 +139,9 @@ Elements Interpreter::elements(const LayerCall& call, const View& view) {
         case Role::weight_gradient:
             whole.memory = bind_.transients.gradient(model_.offset(call.layer, value.of));
             break;
+        case Role::cast_weight: whole.memory = narrow_weight(call, value).as_is; break;
+        case Role::turned_weight: whole.memory = narrow_weight(call, value).turned; break;
+        case Role::weight_scale: whole.memory = narrow_weight(call, value).scale; break;
         case Role::table: whole.memory = model_.data().at(static_cast<Table>(value.of), call.micro_batch); break;
         case Role::activation:
         case Role::gradient: {

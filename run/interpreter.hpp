@@ -69,6 +69,9 @@ private:
     }
     Tensors& tensors_of(const LayerCall& call) { return tensors_.at({call.layer, call.micro_batch}); }
     [[nodiscard]] Elements elements(const LayerCall& call, const strategies::View& view);
+    [[nodiscard]] NarrowWeights::Weight narrow_weight(const LayerCall& call, const strategies::Value& value) const {
+        return model_.narrow_weights().at(call.layer, value.of);
+    }
     Action bind_kernel(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
     Action bind_parts(const LayerCall& call, const kernels::Kernel& part, const strategies::Detail& detail);
     Action bind_by_position(const LayerCall& call, const kernels::Pointwise& whole, const strategies::Detail& detail);

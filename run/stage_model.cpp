@@ -30,6 +30,8 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
             names[placed.layer] = add_layer(placed.layer, flow.parameters);
             if (parameters_.elements() - before != placed.blocks->counts.trained)
                 throw std::logic_error("the slices of a layer hold other parameters than its blocks count");
+            for (const strategies::NarrowWeight& weight : placed.blocks->narrow)
+                if (weight.parameter) narrow_weights_.add(placed.layer, *weight.parameter, weight.elements());
         }
     if (plan.offloaded_states() > 0)
         parameters_.leave_to_host(
@@ -37,6 +39,7 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
             plan.offloaded_states() == 1);
     parameters_.allocate(
         settings.seed, strategies::schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), place.stage()));
+    narrow_weights_.allocate(device);
     for (const auto& [layer, list] : names)
         for (const std::string& name : list) offsets_[layer].push_back(parameters_.offset(name));
 }

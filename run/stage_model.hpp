@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/operators.hpp"
+#include "run/narrow_weights.hpp"
 #include "run/parameters.hpp"
 #include "run/step_data.hpp"
 
@@ -17,6 +18,7 @@ public:
 
     [[nodiscard]] Parameters& parameters() { return parameters_; }
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+    [[nodiscard]] const NarrowWeights& narrow_weights() const { return narrow_weights_; }
     [[nodiscard]] StepData& data() { return data_; }
     [[nodiscard]] const StepData& data() const { return data_; }
     /// The element of the flat buffers at which a layer's parameter begins, by its index in LayerFlow::parameters.
@@ -39,6 +41,7 @@ private:
 
     const Place& place_;
     Parameters parameters_;
+    NarrowWeights narrow_weights_;
     StepData data_;
     models::Model model_;
     std::map<std::int32_t, std::vector<std::uint64_t>> offsets_;

@@ -1,6 +1,8 @@
 #include "run/stage_operations.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -69,6 +71,29 @@ std::vector<Stretch> StageOperations::memory(const Op& op, const StateView& view
     if (view.state == State::gathered) return bind_.transients.gathered(op, view);
     if (view.state == State::formed) return bind_.transients.formed(op, view.portion);
     return bind_.parameters.stretches(view);
+}
+
+/// Of one parameter alone.
+void* StageOperations::of_weight(const StateView& view) {
+    const auto narrow = [&] { return model_.narrow_weights().at(view.layer, view.parameter); };
+    const Parameters& all = bind_.parameters;
+    const auto first = [&] { return model_.offset(view.layer, view.parameter); };
+    switch (view.state) {
+        case State::weights: return all.at(State::weights, all.units()[all.unit_of(first())], first());
+        case State::cast_weights: return narrow().as_is;
+        case State::turned_weights: return narrow().turned;
+        case State::weight_scales: return narrow().scale;
+        case State::largest: break;
+        default: throw std::logic_error("no part of one weight: " + std::string(name(view.state)));
+    }
+    if (!largest_) largest_ = bind_.arena.take(sizeof(float));
+    return bind_.at(largest_);
+}
+
+Action StageOperations::bind_weight_cast(const kernels::Kernel& kernel, const StateDetail& detail) {
+    std::vector<void*> operands;
+    for (const StateView& view : detail.operands) operands.push_back(of_weight(view));
+    return bind_.launch(kernel, std::move(operands), detail.settings);
 }
 
 /// A result of one number is that of all pieces.
@@ -237,8 +262,11 @@ Action StageOperations::bind(const Op& op) {
         throw Error(step_.names[op.label.name] + " has no operands: it cannot be executed",
                     "run/support.cpp says what can be");
     if (detail.unscales) return bind_unscaling(op, detail);
-    if (const auto* compute = std::get_if<Compute>(&op.what))
-        return bind_kernel(op, std::get<Pointwise>(step_.kernels[compute->kernel]), detail);
+    if (const auto* compute = std::get_if<Compute>(&op.what)) {
+        const kernels::Kernel& kernel = step_.kernels[compute->kernel];
+        if (detail.operands.front().parameter != StateView::all_parameters) return bind_weight_cast(kernel, detail);
+        return bind_kernel(op, std::get<Pointwise>(kernel), detail);
+    }
     if (const auto* host = std::get_if<HostCompute>(&op.what))
         return bind_host(op, std::get<Pointwise>(step_.kernels[host->kernel]), detail);
     if (std::holds_alternative<Copy>(op.what)) return bind_copy(op, detail);

@@ -8,7 +8,10 @@
 #include "base/error.hpp"
 #include "models/relative_positions.hpp"
 #include "strategies/bucket_copies.hpp"
+#include "strategies/contract.hpp"
+#include "strategies/narrow_weights.hpp"
 #include "strategies/ownership.hpp"
+#include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/pytorch_tensor.hpp"
 
@@ -103,11 +106,45 @@ void require_images(const strategies::Plan& plan) {
             "set it to fp32");
 }
 
+/// Products in fp8 (strategies/partition/narrow_products.hpp).
+void require_narrow(const strategies::Plan& plan) {
+    const strategies::Training& training = plan.training;
+    const models::ModelSpec& model = plan.model;
+    if (!strategies::is_narrow(training.precision.compute)) return;
+    require(training.precision.compute == kernels::Dtype::fp8, "/training/precision",
+            fmt::format("{} cannot be executed yet", kernels::name(training.precision.compute)),
+            "set it to bf16, fp16 or fp32, or to fp8 with fp8_recipe \"tensorwise\"");
+    require(training.fp8_recipe == strategies::Fp8Recipe::tensorwise, "/training/fp8_recipe",
+            "scales of steps before, or of blocks, cannot be executed yet",
+            "set it to \"tensorwise\", or precision to bf16");
+    require(strategies::keeps_what_it_casts(training.software), "/training/software",
+            "what is cast for the forward cannot be cast again for the backward yet",
+            "set it to \"orrery\" or \"transformer-engine\"");
+    require(!training.fp8_param_gather, "/training/fp8_param_gather", "weights in fp8 alone cannot be executed yet",
+            "set it to false");
+    require(!training.no_transpose_cache, "/training/disable_parameter_transpose_cache",
+            "weights in fp8 cannot be turned in the backward yet", "set it to false");
+    require(model.experts == 0, "/model/num_experts", "experts in fp8 cannot be executed yet",
+            "take a dense model, or training.precision bf16");
+    const bool apart = (model.qk_norm && model.kv_lora_rank == 0) || model.kv_lora_rank > 0 || model.decoder_layers > 0;
+    require(!apart, "/training/precision",
+            "products of a layer that are apart (of normed queries and keys, of latent attention, of a decoder's) "
+            "cannot be executed in fp8 yet",
+            "set it to bf16");
+    const bool divided = plan.strategy.sequence_parallel && plan.strategy.tensor > 1;
+    require(!divided || !strategies::casts_before_gather(training), "/strategy/sequence_parallel",
+            "tensor ranks cannot agree on one scale yet of a sequence that they cast before they gather it",
+            "set it to false, or training.software to \"orrery\"");
+    require(plan.strategy.sharding != strategies::Sharding::zero3, "/strategy/sharding",
+            "weights that are gathered for each use cannot be cast to fp8 yet", "set it to \"zero2\"");
+    require(!schedule_of(plan.strategy.schedule).asynchronous, "/strategy/schedule",
+            "versions of weights cannot be cast to fp8 yet", "set it to \"1f1b\"");
+}
+
 void require_formats(const strategies::Plan& plan) {
     using kernels::Dtype;
-    const Dtype compute = plan.training.precision.compute, sums = plan.training.precision.grad_reduce;
-    require(kernels::size_of(compute) >= 2, "/training/precision",
-            fmt::format("{} cannot be executed yet", kernels::name(compute)), "set it to bf16, fp16 or fp32");
+    const Dtype compute = strategies::activation_dtype(plan), sums = plan.training.precision.grad_reduce;
+    require_narrow(plan);
     require(
         sums == Dtype::fp32 || sums == Dtype::tf32 || sums == compute, "/training/grad_reduce_precision",
         fmt::format("gradients in {} beside {} cannot be executed yet", kernels::name(sums), kernels::name(compute)),
@@ -264,8 +301,10 @@ void require_executable(const strategies::Plan& plan) {
     require(training.memory_format == strategies::MemoryFormat::channels_last, "/training/memory_format",
             "images with channels first cannot be executed yet", "set it to \"channels_last\"");
     require_graph(plan);
-    require(!training.fp8_attention, "/training/fp8_dot_product_attention", "products in fp8 cannot be executed yet",
+    require(!training.fp8_attention, "/training/fp8_dot_product_attention", "attention in fp8 cannot be executed yet",
             "leave it out");
+    require(!training.fp8_function_input, "/training/activation_func_fp8_input_store",
+            "inputs of activation functions cannot be kept in fp8 yet", "set it to false");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     const strategies::Schedule& schedule = schedule_of(strategy.schedule);
@@ -298,11 +337,11 @@ void require_executable(const strategies::Plan& plan) {
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
     require(device.facts().kind != "cuda" || !plan.model.takes_images(), "/model/name",
             "a GPU runs no convolutions, poolings and batch norms yet", "run it on CPUs");
-    for (const kernels::Kernel& kernel : step.kernels)
+    for (const kernels::Kernel& kernel : strategies::launched_kernels(step))
         require(device.supports(kernel), "/training/precision",
                 fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
                 "a CPU takes bf16, fp16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in 16 bits of 64, "
-                "80, 96 or 128");
+                "80, 96 or 128; from Hopper on fp8 whose products' extents are multiples of 16");
     require(device.facts().kind == "cuda" || !plan.training.cuda_graph, "/training/cuda_graph",
             fmt::format("CUDA graphs are a GPU's, and {} is none", device.facts().name), "set it to false");
     if (device.facts().kind != "cuda") return;
@@ -315,7 +354,7 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
             "run it on CPUs");
     require(plan.model.relative_buckets == 0, "/model/relative_attention_num_buckets",
             "a GPU adds no biases of positions to scores yet", "run it on CPUs");
-    const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
+    const std::uint64_t aligned = vector_bytes / kernels::size_of(plan.training.precision.compute);
     const auto require_tokens = [&](std::uint64_t tokens, const char* key) {
         require(
             tokens % aligned == 0, key, fmt::format("micro-batches of {} tokens", tokens),

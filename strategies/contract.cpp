@@ -152,6 +152,27 @@ Kernel launched(const Kernel& priced, const Launch& launch) {
     return kernel;
 }
 
+std::vector<Kernel> launched_kernels(const StepProgram& step) {
+    std::vector<Kernel> all;
+    const auto add = [&](const Kernel& kernel) {
+        if (std::ranges::find(all, kernel) == all.end()) all.push_back(kernel);
+    };
+    for (const Program& block : step.blocks)
+        for (std::size_t i = 0; i < block.ops.size(); ++i) {
+            const auto* compute = std::get_if<Compute>(&block.ops[i].what);
+            if (compute == nullptr) continue;
+            const Kernel& priced = step.kernels[compute->kernel];
+            add(launched(priced, block.details[i].launch));
+            for (const Detail& more : block.details[i].also) add(launched(priced, more.launch));
+        }
+    for (const Program& program : step.programs)
+        for (const Op& op : program.ops) {
+            if (const auto* compute = std::get_if<Compute>(&op.what)) add(step.kernels[compute->kernel]);
+            if (const auto* host = std::get_if<HostCompute>(&op.what)) add(step.kernels[host->kernel]);
+        }
+    return all;
+}
+
 std::vector<Operand> contract(const Kernel& kernel, const Launch& launch) {
     const auto* pointwise = std::get_if<Pointwise>(&kernel);
     if (pointwise != nullptr && moves_copies(pointwise->kind)) return operands_of_copies(*pointwise, launch);

@@ -11,6 +11,9 @@ namespace orrery::strategies {
 /// equal parts where it is launched in parts.
 kernels::Kernel launched(const kernels::Kernel& priced, const Launch& launch);
 
+/// All that a step launches, each once and in order: of operations that are priced alone what they are priced as.
+std::vector<kernels::Kernel> launched_kernels(const StepProgram& step);
+
 /// The operands of a launch, in order: kernels::operands() with what the launch's settings change of their extents.
 /// Throws Error as kernels::operands() does.
 std::vector<kernels::Operand> contract(const kernels::Kernel& launched, const Launch& launch);

@@ -8,7 +8,8 @@
 namespace orrery::strategies {
 
 std::string_view name(Role role) {
-    constexpr EnumNames<Role> names{"activation", "gradient", "weight", "weight gradient", "table"};
+    constexpr EnumNames<Role> names{"activation", "gradient",    "weight",        "weight gradient",
+                                    "table",      "cast weight", "turned weight", "weight scale"};
     return names[role];
 }
 
@@ -47,6 +48,12 @@ FlowBuilder::Weights FlowBuilder::parameter(Parameter parameter, std::uint64_t e
     const auto index = static_cast<std::uint32_t>(flow_.parameters.size());
     flow_.parameters.push_back(std::move(parameter));
     return {add({Role::weight, weight, elements, index}), add({Role::weight_gradient, gradient, elements, index})};
+}
+
+ValueId FlowBuilder::cast_of(ValueId weight, Role role) {
+    const Value& of = value(weight);
+    const bool scale = role == Role::weight_scale;
+    return add({role, scale ? kernels::Format::fp32 : kernels::Format::fp8, scale ? 1 : of.elements, of.of});
 }
 
 }  // namespace orrery::strategies

@@ -26,6 +26,10 @@ enum class Role : std::uint8_t {
     weight,           ///< a parameter, in the format that products read
     weight_gradient,  ///< its sum over micro-batches
     table,            ///< given with the step or with the model's shape
+    // Of a parameter that products read in fp8: its matrix, the same turned, and fp32 [1] (narrow_products.hpp)
+    cast_weight,
+    turned_weight,
+    weight_scale,
 };
 std::string_view name(Role role);
 
@@ -86,7 +90,7 @@ struct Value {
     Role role = Role::activation;
     kernels::Format format = kernels::Format::fp32;
     std::uint64_t elements = 0;
-    std::uint32_t of = 0;  ///< weight, weight_gradient: index into LayerFlow::parameters; table: the Table
+    std::uint32_t of = 0;  ///< of a parameter: index into LayerFlow::parameters; table: the Table
 };
 
 /// An operand: a tensor from one of its elements on, or columns of its rows.
@@ -213,6 +217,8 @@ public:
         ValueId weight = no_value, gradient = no_value;
     };
     Weights parameter(Parameter parameter, std::uint64_t elements, kernels::Format weight, kernels::Format gradient);
+    /// What is made of a weight for products in fp8: Role::cast_weight, turned_weight or weight_scale.
+    ValueId cast_of(ValueId weight, Role role);
 
     [[nodiscard]] const Value& value(ValueId id) const { return flow_.values[id]; }
 

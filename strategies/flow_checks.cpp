@@ -43,7 +43,7 @@ private:
     void check_extent(std::size_t i, const View& view, std::string_view operand, std::uint64_t elements);
     [[nodiscard]] bool lasting(ValueId id) const {
         const Role role = flow_.values[id].role;
-        return role == Role::weight || role == Role::weight_gradient || role == Role::table;
+        return role != Role::activation && role != Role::gradient;
     }
 
     const StepProgram& step_;

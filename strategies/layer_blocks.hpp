@@ -11,6 +11,12 @@
 
 namespace orrery::strategies {
 
+/// A kernel on one of a layer's weights, and what it takes of them; the layer is not said yet.
+struct CastOfWeight {
+    Compute what;
+    StateDetail takes{};
+};
+
 struct LayerBlocks {
     static constexpr std::uint32_t none = 0xffffffff;
 
@@ -30,7 +36,7 @@ struct LayerBlocks {
     std::uint32_t expert_tensors = 0;      ///< the same of one expert
     std::vector<ParameterShape> shapes{};  ///< of this rank's parameters (add_model_blocks)
     std::vector<NarrowWeight> narrow{};    ///< of this rank's weights (add_model_blocks)
-    std::vector<Compute> casts{};          ///< of these, before the first forward (weight_casts.hpp)
+    std::vector<CastOfWeight> casts{};     ///< of these, before the first forward (weight_casts.hpp)
     bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 
     [[nodiscard]] bool has_backward() const {

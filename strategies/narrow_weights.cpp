@@ -33,6 +33,23 @@ std::uint64_t in_one_order(const Plan& plan, std::uint64_t narrow) {
     return narrow_bytes(plan.training.precision.compute, narrow);
 }
 
+/// Of a cast weight, which parameter that is.
+std::optional<std::uint32_t> parameter_of(const LayerFlow& flow, const Detail& product) {
+    if (product.operands.size() < 2) return std::nullopt;
+    const Value& weight = flow.values[product.operands[1].value];
+    return weight.role == Role::cast_weight ? std::optional(weight.of) : std::nullopt;
+}
+
+/// Operands of the maximum's kernel, and of the cast behind it.
+void take(std::vector<WeightCast>& casts, std::uint32_t parameter) {
+    const auto of = [&](State state) { return StateView{.state = state, .parameter = parameter}; };
+    casts.front().takes.operands = {of(State::weights), of(State::largest)};
+    casts.front().takes.settings.narrow = {.largest = true};
+    casts.back().takes.operands = {of(State::weights), of(State::largest), of(State::cast_weights),
+                                   of(State::turned_weights), of(State::weight_scales)};
+    casts.back().takes.settings.narrow = {.cast = true};
+}
+
 }  // namespace
 
 bool has_one_scale(const Plan& plan) {
@@ -48,7 +65,11 @@ bool reads_maximum_first(const Plan& plan) {
 bool keeps_weight_casts(const Plan& plan) {
     const Training& training = plan.training;
     if (training.fp8_param_gather) return true;
-    return training.software == hardware::Software::transformer_engine && !training.no_transpose_cache;
+    return keeps_what_it_casts(training.software) && !training.no_transpose_cache;
+}
+
+bool keeps_what_it_casts(hardware::Software software) {
+    return software == hardware::Software::transformer_engine || software == hardware::Software::orrery;
 }
 
 std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
@@ -61,7 +82,8 @@ std::vector<NarrowWeight> narrow_weights(const ShardedLayer& layer) {
             const NarrowWeight weight{.rows = std::uint64_t{product->batch} * product->n,
                                       .cols = product->k,
                                       .experts = piece.counts.all_experts() > 0,
-                                      .trained = piece.counts.frozen == 0};
+                                      .trained = piece.counts.frozen == 0,
+                                      .parameter = parameter_of(layer.flow, work.detail)};
             if (weight.elements() <= piece.counts.all()) weights.push_back(weight);
         }
     return weights;
@@ -85,17 +107,18 @@ std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow) {
     return (orders(plan) - (optimizer_casts(plan) ? 1 : 0)) * in_one_order(plan, narrow);
 }
 
-std::vector<Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight) {
+std::vector<WeightCast> weight_casts(const Plan& plan, const NarrowWeight& weight) {
     const bool stays = plan.strategy.sharding != Sharding::zero3;
     if (plan.training.fp8_param_gather && !weight.trained && stays) return {};
     if (optimizer_casts(plan)) {
         if (orders(plan) == 1) return {};
-        return {turned(plan, weight.rows, weight.cols)};
+        return {{turned(plan, weight.rows, weight.cols)}};
     }
-    std::vector<Pointwise> casts;
+    std::vector<WeightCast> casts;
     if (reads_maximum_first(plan))
-        casts.push_back({PointwiseKind::sum_of_squares, Dtype::bf16, weight.rows, weight.cols});
-    casts.push_back({PointwiseKind::transpose, Dtype::bf16, weight.rows, weight.cols});
+        casts.push_back({{PointwiseKind::sum_of_squares, Dtype::bf16, weight.rows, weight.cols}});
+    casts.push_back({{PointwiseKind::transpose, Dtype::bf16, weight.rows, weight.cols}});
+    if (weight.parameter) take(casts, *weight.parameter);
     return casts;
 }
 

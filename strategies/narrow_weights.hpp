@@ -9,6 +9,7 @@
 #include "kernels/kernel.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/plan.hpp"
+#include "strategies/stage_state.hpp"
 
 namespace orrery::strategies {
 
@@ -17,6 +18,8 @@ struct NarrowWeight {
     std::uint64_t rows = 0, cols = 0;
     bool experts = false;
     bool trained = true;
+    /// Where its casts are tensors (partition/narrow_products.hpp): which of LayerFlow::parameters it is.
+    std::optional<std::uint32_t> parameter = std::nullopt;
     [[nodiscard]] std::uint64_t elements() const { return rows * cols; }
 };
 /// Those that a layer holds, in the order of its forward; not what it borrows of another.
@@ -28,8 +31,11 @@ bool has_one_scale(const Plan& plan);
 /// its Hadamard transform makes of it, comes before its blocks' scales (TransformerEngine, quantizer.cpp,
 /// nvte_hadamard_transform_amax).
 bool reads_maximum_first(const Plan& plan);
-/// Whether what products read stays from step to step: with weights that are kept narrow, and beside 16 bits under
-/// Transformer Engine. Else it is made in each forward, and gone behind the layer.
+/// Whether what is cast for products is kept as long as they read it, forward and backward: by Transformer Engine and
+/// by our own runtime. Others cast again.
+bool keeps_what_it_casts(hardware::Software software);
+/// Whether what products read of weights stays from step to step: with weights that are kept narrow, and beside 16 bits
+/// in such software. Else it is made in each forward, and gone behind the layer.
 bool keeps_weight_casts(const Plan& plan);
 
 /// Parameters, and how many of them are weights of narrow products, or lie in four bits (partition/quantized_base).
@@ -53,10 +59,15 @@ std::uint64_t moved_weight_bytes(const Plan& plan, WeightCount weights);
 /// What products read of weights that were gathered, beside these.
 std::uint64_t cast_weight_bytes(const Plan& plan, std::uint64_t narrow);
 
+/// A kernel, and what it takes: of a weight in a layer that is not said yet. Nothing where casts are no tensors.
+struct WeightCast {
+    kernels::Pointwise kernel;
+    StateDetail takes{};
+};
 /// Kernels from 16 bits into what products read, behind the maximum where the recipe needs that first; of a weight that
 /// came narrow those for the other order. None where products read it as it came, and of narrow weights that are never
 /// updated.
-std::vector<kernels::Pointwise> weight_casts(const Plan& plan, const NarrowWeight& weight);
+std::vector<WeightCast> weight_casts(const Plan& plan, const NarrowWeight& weight);
 
 /// What a backward runs before the product of a weight whose other order is not kept.
 std::optional<kernels::Pointwise> transpose_in_backward(const Plan& plan, std::uint64_t rows, std::uint64_t cols);

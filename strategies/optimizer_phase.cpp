@@ -220,6 +220,8 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
         for (const PlacedLayer& placed : chunk) {
             const LayerBlocks& layer = *placed.blocks;
             state.layers.push_back({placed.layer, layer.counts.of(false), layer.counts.of(true)});
+            for (const NarrowWeight& weight : layer.narrow)
+                if (weight.parameter) state.narrow.push_back({placed.layer, *weight.parameter, weight.elements()});
         }
     return state;
 }

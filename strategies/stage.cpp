@@ -86,8 +86,8 @@ void add_pairs(StepProgram& step, Intern& intern, const Plan& plan, ModelBlocks&
 
 void add_casts(TypeBlocks& type, Intern& intern, std::vector<NarrowWeight> weights, const Plan& plan) {
     for (const NarrowWeight& weight : weights)
-        for (const kernels::Pointwise& cast : weight_casts(plan, weight))
-            type.plain.casts.push_back(intern.kernel(cast));
+        for (WeightCast& cast : weight_casts(plan, weight))
+            type.plain.casts.push_back({intern.kernel(cast.kernel), std::move(cast.takes)});
     type.recomputed.casts = type.plain.casts;
     type.plain.narrow = type.recomputed.narrow = std::move(weights);
 }

@@ -1,14 +1,17 @@
 #include "strategies/stage_state.hpp"
 
+#include <algorithm>
+
 #include "base/enum_table.hpp"
 
 namespace orrery::strategies {
 
 std::string_view name(State state) {
-    constexpr EnumNames<State> names{"weights",        "gradients",      "main gradients",   "masters",
-                                     "first moments",  "second moments", "overflow",         "norm",
-                                     "received words", "gathered",       "formed gradients", "arrived gradients",
-                                     "leaving weights"};
+    constexpr EnumNames<State> names{"weights",         "gradients",       "main gradients",   "masters",
+                                     "first moments",   "second moments",  "overflow",         "norm",
+                                     "received words",  "gathered",        "formed gradients", "arrived gradients",
+                                     "leaving weights", "largest element", "cast weights",     "turned weights",
+                                     "weight scales"};
     return names[state];
 }
 
@@ -36,6 +39,10 @@ kernels::Format StageState::format_of(State state) const {
         case State::received_words:
         case State::formed:
         case State::arrived_gradients: return gradient;
+        case State::cast_weights:
+        case State::turned_weights: return kernels::Format::fp8;
+        case State::largest:
+        case State::weight_scales:
         case State::main_gradients:
         case State::masters:
         case State::first_moments:
@@ -57,7 +64,16 @@ std::uint64_t StageState::elements_of_layer(const StateView& view) const {
                                          : parameters / sharing + of_experts / sharing_experts;
 }
 
+std::uint64_t StageState::elements_of_parameter(const StateView& view) const {
+    if (view.state == State::largest || view.state == State::weight_scales) return 1;
+    const auto found = std::ranges::find_if(narrow, [&](const NarrowState& weight) {
+        return weight.layer == view.layer && weight.parameter == view.parameter;
+    });
+    return found == narrow.end() ? 0 : found->elements;
+}
+
 std::uint64_t StageState::elements(const StateView& view) const {
+    if (view.parameter != StateView::all_parameters) return elements_of_parameter(view);
     if (view.state == State::norm || view.state == State::overflow) return 1;
     if (view.state == State::received_words || view.portion == Portion::words) return words;
     if (view.portion == Portion::replicated) return replicated;

@@ -30,8 +30,14 @@ enum class State : std::uint8_t {
     formed,
     arrived_gradients,  ///< in host memory: those that the host updates with, in the format of sums
     leaving_weights,    ///< in host memory: those that it has updated, as products read them
+    // Of one weight that products read in fp8 (StateView::parameter): fp32 [1], its largest element; its matrix, and
+    // the same turned; fp32 [1], what their elements are multiplied by
+    largest,
+    cast_weights,
+    turned_weights,
+    weight_scales,
 };
-inline constexpr std::size_t all_states = 13;
+inline constexpr std::size_t all_states = 17;
 std::string_view name(State state);
 
 /// Where an optimizer in host memory (optimizer_offload.hpp) leaves the update of a parameter.
@@ -63,6 +69,9 @@ struct StateView {
     /// Of weights that steps without a flush between them read: how often they have been updated since the program
     /// began.
     std::uint32_t version = 0;
+    /// One parameter of `layer` alone, by its index in LayerFlow::parameters.
+    static constexpr std::uint32_t all_parameters = ~std::uint32_t{0};
+    std::uint32_t parameter = all_parameters;
 
     /// Whether it takes of a bucket.
     [[nodiscard]] bool holds(std::uint32_t number, bool experts) const;
@@ -98,11 +107,19 @@ struct LayerState {
     std::uint64_t experts = 0;
 };
 
+/// A weight that products read in fp8, by its index in LayerFlow::parameters.
+struct NarrowState {
+    std::int32_t layer = 0;
+    std::uint32_t parameter = 0;
+    std::uint64_t elements = 0;
+};
+
 /// How much there is of everything.
 struct StageState {
     kernels::Format weight = kernels::Format::fp32, gradient = kernels::Format::fp32;
     std::vector<BucketState> buckets{};
     std::vector<LayerState> layers{};
+    std::vector<NarrowState> narrow{};
     /// Ranks among which the update of a bucket is divided: of experts, and of all others.
     std::uint32_t sharing_experts = 1, sharing = 1;
     std::uint64_t replicated = 0, words = 0;
@@ -115,6 +132,7 @@ struct StageState {
 
 private:
     [[nodiscard]] std::uint64_t elements_of_layer(const StateView& view) const;
+    [[nodiscard]] std::uint64_t elements_of_parameter(const StateView& view) const;
 };
 
 }  // namespace orrery::strategies

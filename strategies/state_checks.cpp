@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -28,6 +29,7 @@ public:
         for (at_ = 0; at_ < program_.ops.size(); ++at_) {
             const Op& op = program_.ops[at_];
             count_update(op);
+            if (const auto* call = std::get_if<Call>(&op.what)) check_casts(step_.blocks[call->block]);
             if (op.state == no_state) continue;
             if (op.state >= program_.state_details.size()) {
                 problem("operands {} do not exist", op.state);
@@ -85,6 +87,14 @@ private:
                               [&](const Call&) { read(detail.operands.front()); },
                               [&](const auto&) { problem("takes operands, and is no operation that can"); }},
                    op.what);
+    }
+    /// What a layer reads of its weights in fp8 has been made before.
+    void check_casts(const Program& block) {
+        if (block.flow >= step_.flows.size() || lies(State::cast_weights)) return;
+        const LayerFlow& flow = step_.flows[block.flow];
+        const auto cast = [](const Value& value) { return value.role == Role::cast_weight; };
+        if (flow.complete && std::ranges::any_of(flow.values, cast))
+            problem("reads the {} before anything wrote it", name(State::cast_weights));
     }
     void check_kernel(const kernels::Kernel& kernel, const StateDetail& detail);
     void check_collective(const Collective& collective, const StateDetail& detail);

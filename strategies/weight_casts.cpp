@@ -15,8 +15,12 @@ void WeightCasts::before(const Slot& slot, const PlacedLayer& layer, std::vector
     if (!stand_before(slot) || layer.blocks->casts.empty()) return;
     const Label label = intern_.label(name_, Phase::forward, static_cast<std::int32_t>(slot.micro_batch), layer.layer);
     const BufferId there = builder_.buffer(0, Keep::scratch);
-    for (const Compute& cast : layer.blocks->casts)
-        builder_.emit(Lane::compute, label, What{cast}, reads, std::span(&there, 1));
+    for (const CastOfWeight& cast : layer.blocks->casts) {
+        builder_.emit(Lane::compute, label, What{cast.what}, reads, std::span(&there, 1));
+        StateDetail takes = stay_ ? cast.takes : StateDetail{};  // else of weights that are gathered: priced alone
+        for (StateView& view : takes.operands) view.layer = layer.layer;
+        builder_.state(std::move(takes));
+    }
     reads.push_back(there);
 }
 

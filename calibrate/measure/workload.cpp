@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "calibrate/measure/block.hpp"
+#include "calibrate/measure/training_launch.hpp"
 #include "kernels/operand_memory.hpp"
 
 namespace orrery::calibrate {
@@ -49,34 +50,17 @@ void fill(Device& device, const kernels::Kernel& kernel, kernels::OperandMemory&
     }
 }
 
-/// Attention that draws a dropout draws any; weight gradients are added to what is there, in fp32 beside 16-bit
-/// operands (grad_reduce_precision's default); fp8 products cannot be.
-kernels::Settings as_training(const kernels::Kernel& kernel) {
-    kernels::Settings settings;
-    const auto* const attention = std::get_if<kernels::Attention>(&kernel);
-    if (attention != nullptr && attention->dropout) settings.dropout = kernels::DropoutMask{};
-    const auto* const gemm = std::get_if<kernels::Gemm>(&kernel);
-    if (gemm == nullptr || gemm->pass != kernels::GemmPass::weight_gradient) return settings;
-    settings.accumulate = gemm->dtype != kernels::Dtype::fp8;
-    if (kernels::size_of(gemm->dtype) == 2) settings.result = kernels::Dtype::fp32;
-    return settings;
-}
-
-std::uint64_t bytes_of(const kernels::Kernel& kernel) {
+std::uint64_t bytes_of(const TrainingLaunch& launch) {
     std::uint64_t bytes = 0;
-    for (const kernels::Operand& operand : kernels::operands(kernel, as_training(kernel))) bytes += operand.bytes();
+    for (const kernels::Operand& operand : kernels::operands(launch.kernel, launch.settings)) bytes += operand.bytes();
     return bytes;
 }
 
 class KernelWorkload final : public Workload {
 public:
-    KernelWorkload(Device& device, const kernels::Kernel& kernel, std::size_t sets)
-        : Workload(sets),
-          device_(&device),
-          kernel_(kernel),
-          settings_(as_training(kernel)),
-          first_(device, kernel, settings_) {
-        fill(device, kernel_, first_);
+    KernelWorkload(Device& device, const TrainingLaunch& launch, std::size_t sets)
+        : Workload(sets), device_(&device), launch_(launch), first_(device, launch.kernel, launch.settings) {
+        fill(device, launch.kernel, first_);
         std::uint64_t stride = 0;
         for (const auto& operand : first_.operands()) stride += aligned(operand.bytes());
         pointers_.assign(first_.pointers().begin(), first_.pointers().end());
@@ -90,29 +74,17 @@ public:
                 offset += aligned(bytes);
             }
         }
-        transpose_weights();
         device.synchronize();
     }
     void run(std::size_t set, kernels::Stream stream) override {
         const std::size_t operands = first_.operands().size();
-        device_->launch(kernel_, std::span(pointers_).subspan(set * operands, operands), stream, settings_);
+        device_->launch(launch_.kernel, std::span(pointers_).subspan(set * operands, operands), stream,
+                        launch_.settings);
     }
 
 private:
-    /// Weights lie as [outputs, inputs]: the weight gradient of the program, [inputs, outputs], is formed as its
-    /// transpose.
-    void transpose_weights() {
-        auto* const gemm = std::get_if<kernels::Gemm>(&kernel_);
-        if (gemm == nullptr || gemm->pass != kernels::GemmPass::weight_gradient) return;
-        std::swap(gemm->m, gemm->n);
-        const std::size_t operands = first_.operands().size();
-        for (std::size_t first = 0; first < pointers_.size(); first += operands)
-            std::swap(pointers_[first], pointers_[first + 1]);
-    }
-
     Device* device_;
-    kernels::Kernel kernel_;
-    kernels::Settings settings_;
+    TrainingLaunch launch_;
     kernels::OperandMemory first_;
     std::unique_ptr<Block> others_;
     std::vector<void*> pointers_;  // operands of the first set, of the second, ...
@@ -171,7 +143,8 @@ std::size_t sets_for(std::uint64_t footprint, const kernels::DeviceFacts& facts)
 }
 
 std::unique_ptr<Workload> kernel_workload(Device& device, const kernels::Kernel& kernel) {
-    return std::make_unique<KernelWorkload>(device, kernel, sets_for(bytes_of(kernel), device.facts()));
+    const TrainingLaunch launch = training_launch(kernel);
+    return std::make_unique<KernelWorkload>(device, launch, sets_for(bytes_of(launch), device.facts()));
 }
 
 std::unique_ptr<Workload> copy_workload(Device& device, const CopyShape& copy) {

@@ -19,6 +19,7 @@
 #include "calibrate/measure/assemble.hpp"
 #include "calibrate/measure/campaign.hpp"
 #include "calibrate/measure/host.hpp"
+#include "calibrate/measure/training_launch.hpp"
 #include "cli/device/commands.hpp"
 #include "documents/document.hpp"
 #include "documents/value.hpp"
@@ -84,10 +85,13 @@ std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Su
                                                  const kernels::Device& device) {
     std::vector<calibrate::Subject> out;
     std::set<std::string> seen;
+    const auto runs = [&](const kernels::Kernel& kernel) {
+        return device.supports(calibrate::training_launch(kernel).kernel);
+    };
     for (calibrate::Subject point : points) {
-        if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !device.supports(*kernel)) {
+        if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !runs(*kernel)) {
             const kernels::Kernel other = kernels::with_dtype(*kernel, known);
-            if (device.supports(other)) *kernel = other;
+            if (runs(other)) *kernel = other;
         }
         if (seen.insert(calibrate::to_text(point)).second) out.push_back(std::move(point));
     }

@@ -222,9 +222,9 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
     const auto point = [&](Plan& at) {
         if (biased) at.product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
         if (g.dtype != Dtype::fp8) return;
-        const Narrow& narrow = settings.narrow;  // b is cuBLASLt's left operand, A
-        at.product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, narrow.b_scale != nullptr ? narrow.b_scale : one_);
-        at.product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, narrow.a_scale != nullptr ? narrow.a_scale : one_);
+        const bool scaled = settings.narrow.scaled;  // b is cuBLASLt's left operand, A
+        at.product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scaled ? operands[4] : one_);
+        at.product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scaled ? operands[3] : one_);
     };
     if (plan != nullptr) {
         point(*plan);

@@ -29,8 +29,8 @@ public:
     /// cuBLASLt offers on Hopper, and training transposes the operands of the other passes beforehand.
     [[nodiscard]] bool supports(const Gemm& gemm) const;
 
-    /// operands: a, b, c. Of the settings: accumulate, bias, result, heads (without accumulation and bias, not in fp8)
-    /// and, in fp8, narrow.
+    /// operands: a, b, c, in fp8 scales. Of the settings: accumulate, bias, result, heads (without accumulation and
+    /// bias, not in fp8) and, in fp8, narrow.
     void launch(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
 
     /// "13.0.2".

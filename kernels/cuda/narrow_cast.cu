@@ -63,8 +63,8 @@ void launch(const Place& place, const Pointwise& p, Operands o) {
     const std::uint64_t tiles = ((p.rows + side - 1) / side) * ((p.cols + side - 1) / side);
     const auto run = [&](auto W) {
         cast<T, format, W.value><<<place.blocks(tiles, 16), threads, 0, place.stream>>>(
-            at<T>(o, 0), o.settings().narrow.of_largest, at<std::uint8_t>(o, 1), at<std::uint8_t>(o, 2),
-            at<float>(o, 3), p.rows, p.cols);
+            at<T>(o, 0), at<float>(o, 1), at<std::uint8_t>(o, 2), at<std::uint8_t>(o, 3), at<float>(o, 4), p.rows,
+            p.cols);
     };
     // Vectors along both sides, and none that leaves the matrix.
     p.rows % 8 == 0 && p.cols % 8 == 0 ? run(std::integral_constant<int, 8>{}) : run(std::integral_constant<int, 1>{});

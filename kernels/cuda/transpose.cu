@@ -52,7 +52,7 @@ void launch(const Place& place, const Pointwise& p, Operands o) {
 }  // namespace
 
 void launch_transpose(const Place& place, const Pointwise& p, Operands o) {
-    if (o.settings().narrow.of_largest != nullptr) return launch_narrow_cast(place, p, o);
+    if (o.settings().narrow.cast) return launch_narrow_cast(place, p, o);
     if (o.settings().heads.columns != 0) return launch_head_copies(place, p, o);
     size_of(p.dtype) == 2 ? launch<std::uint16_t>(place, p, o) : launch<std::uint32_t>(place, p, o);
 }

@@ -1,4 +1,6 @@
 // A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
+#include <span>
+
 #include "strategies/partition/linear_sharder.hpp"
 #include "strategies/partition/overlapped.hpp"
 #include "strategies/stage_split.hpp"
@@ -62,6 +64,7 @@ void LinearSharder::parameters() {
     const bool words = op_.shares_embedding && ends_meet(stream_.plan), elsewhere = words || op_.again;
     weight_ = stream_.parameter(weight_of(op_, stream_.plan, !elsewhere), in * out);
     if (op_.bias) bias_ = stream_.parameter(bias_of(op_, stream_.plan), out);
+    if (casts_operands()) narrow_.weight = cast_weight(stream_.flow, weight_);
     piece_.borrows_words = words;
     piece_.counts.trained = (elsewhere ? 0 : in * out) + (op_.bias && !op_.again ? out : 0);
     if (!column_) piece_.counts.replicated = row_ ? (op_.bias ? out : 0) : piece_.counts.trained;
@@ -106,6 +109,25 @@ void LinearSharder::begin_branch() {
     stream_.branch_begin = stream_.layer.pieces.size();
 }
 
+Detail LinearSharder::forward_detail(const Launched& product, ValueId read) const {
+    Launch launch;
+    launch.settings.accumulate = added_to_ != no_value;
+    if (op_.bias && !bias_later_) launch.bias = {bias_.weight, product.first};
+    launch.first_bias = row_;  // behind a sum over ranks on one of them only
+    if (casts_operands())
+        return detail_of({.a = narrow_.x.as_is,
+                          .b = narrow_.weight.as_is,
+                          .a_scale = narrow_.x.scale,
+                          .b_scale = narrow_.weight.scale,
+                          .c = {product.y},
+                          .m = gemm_.m,
+                          .n = gemm_.n,
+                          .k = gemm_.k},
+                         launch);
+    if (apart()) launch.kernel = Gemm{compute_, 1, gemm_.m, product.outputs, gemm_.k};
+    return {{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, launch};
+}
+
 void LinearSharder::forward() {
     auto& list = piece_.forward;
     x_ = input();
@@ -114,24 +136,17 @@ void LinearSharder::forward() {
     const bool local = column_ && gathers_narrow();
     cast_by_norm_ = cast_by_norm();
     cast_operands(stream_, cast_layer(), piece_);
-    if (local && !cast_by_norm_) quantise_input(list, stream_.residual_tokens);
+    if (local && !cast_by_norm_) quantise_input(list, stream_.residual_tokens, read);
     const std::size_t from = list.size();
     if (column_) read = gather(list, op_.name + " gather", op_.in_features, x_);
     repeat(list, from, gathers());
     whole_ = read;
-    if (!local && !cast_by_norm_) quantise_input(list, gemm_.m);
+    if (!local && !cast_by_norm_) quantise_input(list, gemm_.m, read);
     find_products();
     y_ = products_.front().y;
     bias_later_ = op_.bias && next_adds_bias(stream_);
-    add(list, {.name = op_.name, .what = gemm_}, [&](const Launched& product) {
-        Detail detail{{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, {}};
-        Launch& launch = detail.launch;
-        launch.settings.accumulate = added_to_ != no_value;
-        if (op_.bias && !bias_later_) launch.bias = {bias_.weight, product.first};
-        launch.first_bias = row_;  // behind a sum over ranks on one of them only
-        if (apart()) launch.kernel = Gemm{compute_, 1, gemm_.m, product.outputs, gemm_.k};
-        return detail;
-    });
+    add(list, {.name = op_.name, .what = gemm_},
+        [&](const Launched& product) { return forward_detail(product, read); });
     if (reduces())
         y_ = stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.out_features, y_);
     hand_on();
@@ -159,6 +174,24 @@ void LinearSharder::hand_on() {
 }
 
 /// Of the second product on, what it forms is added to what the first has.
+Detail LinearSharder::input_gradient_detail(const Launched& product, ValueId dy, ValueId dx) {
+    if (casts_operands())
+        return detail_of({.a = narrow_.dy.as_is,
+                          .b = narrow_.weight.turned,
+                          .a_scale = narrow_.dy.scale,
+                          .b_scale = narrow_.weight.scale,
+                          .c = {dx},
+                          .m = gemm_.m,
+                          .n = gemm_.k,
+                          .k = gemm_.n,
+                          .gradient = true});
+    const ValueId from = apart() ? stream_.flow.gradient_of(product.y) : dy;
+    Detail detail{{{from}, {weight_.weight, product.first * gemm_.k}, {dx}}, {}};
+    detail.launch.settings.accumulate = product.first > 0;
+    if (apart()) detail.launch.kernel = Gemm{compute_, 1, gemm_.m, gemm_.k, product.outputs, GemmPass::data_gradient};
+    return detail;
+}
+
 void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
     auto& flow = stream_.flow;
     const bool scattered = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
@@ -168,14 +201,7 @@ void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
     add_transposed_weight(piece_.backward, stream_.plan, gemm_.n, gemm_.k);
     add(piece_.backward,
         {.name = op_.name + " dgrad", .what = Gemm{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient}},
-        [&](const Launched& product) {
-            const ValueId from = apart() ? flow.gradient_of(product.y) : dy;
-            Detail detail{{{from}, {weight_.weight, product.first * gemm_.k}, {dx}}, {}};
-            detail.launch.settings.accumulate = product.first > 0;
-            if (apart())
-                detail.launch.kernel = Gemm{compute_, 1, gemm_.m, gemm_.k, product.outputs, GemmPass::data_gradient};
-            return detail;
-        });
+        [&](const Launched& product) { return input_gradient_detail(product, dy, dx); });
     reduce_input_gradients(asynchronous, dx, dx_here);
 }
 
@@ -209,8 +235,19 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
     wgrad.needs = gathered_flag;
     const Launch launch = wgrad.detail.launch;
     add(list, std::move(wgrad), [&](const Launched& product) {
-        Detail detail{{{gradient_of(product, dy)}, {x}, {fused ? weight_.gradient : separate, product.first * gemm_.k}},
-                      launch};
+        const View sum{fused ? weight_.gradient : separate, product.first * gemm_.k};
+        if (casts_operands())
+            return detail_of({.a = narrow_.dy.turned,
+                              .b = narrow_.x.turned,
+                              .a_scale = narrow_.dy.scale,
+                              .b_scale = narrow_.x.scale,
+                              .c = sum,
+                              .m = gemm_.n,
+                              .n = gemm_.k,
+                              .k = gemm_.m,
+                              .gradient = true},
+                             launch);
+        Detail detail{{{gradient_of(product, dy)}, {x}, sum}, launch};
         if (apart())
             detail.launch.kernel = Gemm{compute_, 1, product.outputs, gemm_.k, gemm_.m, GemmPass::weight_gradient};
         return detail;
@@ -273,7 +310,10 @@ void LinearSharder::backward() {
         flow.set_gradient(added_to_, dy);
         flow.set_gradient(stream_.partial_sum, dy_rows);
     }
-    if (!local) quantise(list, gemm_.m, gemm_.n);
+    if (casts_operands())
+        narrow_.dy = add_cast_operand(stream_, list, dy, gemm_.m, gemm_.n);
+    else if (!local)
+        quantise(list, gemm_.m, gemm_.n);
     const std::size_t from = list.size();
     if (column_ && gathers_again())  // of the input a part was kept: gather it again for the weight gradient
         x = gather(list, op_.name + " gather input", op_.in_features, x_,
@@ -281,7 +321,9 @@ void LinearSharder::backward() {
     repeat(list, from, gathers());
     input_gradient(asynchronous, dy);
     // What was cast in one orientation, by a norm or before it was gathered, has to be turned.
-    if (cast_by_norm_ || (column_ && gathers_narrow()))
+    if (casts_again())
+        cast_gathered_input(x);
+    else if (cast_by_norm_ || (column_ && gathers_narrow()))
         add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
     else if (local)
         add_turned(list, stream_, gemm_.m, gemm_.n);
@@ -289,14 +331,28 @@ void LinearSharder::backward() {
     sum_input_gradients();
 }
 
+/// For the weight gradient, behind its gathering.
+void LinearSharder::cast_gathered_input(ValueId x) {
+    const std::size_t from = piece_.backward.size();
+    narrow_.x = add_cast_operand(stream_, piece_.backward, x, gemm_.m, gemm_.k);
+    for (Work& work : std::span(piece_.backward).subspan(from)) {
+        work.needs = gathered_flag;
+        work.of_weights = true;
+    }
+}
+
+std::uint64_t LinearSharder::input_bytes() const {
+    const std::uint64_t elements = (column_ && gathers_again() ? stream_.residual_tokens : rows_) * gemm_.k;
+    if (casts_again()) return elements * stream_.bytes;
+    return kept_input_bytes(stream_.plan, elements, op_.in == Dim::attention);
+}
+
 void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     const bool gathered = stream_.residual == Placement::sharded_sequence && !gathers_again();
     if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
-            std::max(kept_inputs(stream_, cast_layer()), gathered ? gathers() : 1) *
-            kept_input_bytes(stream_.plan, (column_ && gathers_again() ? stream_.residual_tokens : rows_) * in,
-                             op_.in == Dim::attention);
+            std::max(kept_inputs(stream_, cast_layer()), gathered ? gathers() : 1) * input_bytes();
     // The encoder's output is kept once for all decoder layers: each counts its share. Its casts are each layer's own.
     if (op_.second_input && !casts_activations(stream_))
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;

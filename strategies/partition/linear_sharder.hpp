@@ -9,6 +9,7 @@
 #include "strategies/compiled.hpp"
 #include "strategies/partition/autocast.hpp"
 #include "strategies/partition/linear_parts.hpp"
+#include "strategies/partition/narrow_products.hpp"
 #include "strategies/partition/separate_products.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/pytorch_tensor.hpp"
@@ -42,10 +43,14 @@ private:
     void bulk_backward(const kernels::Gemm& dgrad);
     void pulled_backward(const kernels::Gemm& dgrad);
     void begin_branch();
+    [[nodiscard]] Detail forward_detail(const Launched& product, ValueId read) const;
+    [[nodiscard]] Detail input_gradient_detail(const Launched& product, ValueId dy, ValueId dx);
     void input_gradient(bool asynchronous, ValueId dy);
     void reduce_input_gradients(bool asynchronous, ValueId dx, ValueId dx_here);
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
+    void cast_gathered_input(ValueId x);
     void sum_input_gradients();
+    [[nodiscard]] std::uint64_t input_bytes() const;
     void account();
     void sum_products(std::vector<Work>& list, const Cells& gradient, std::uint8_t needs = 0) const {
         add_gradient_sums(stream_, list, piece_.results.products.size(), gradient, needs);
@@ -53,11 +58,25 @@ private:
     [[nodiscard]] CastLayer cast_layer() const {
         return {op_, gemm_.k, gemm_.n, column_ ? stream_.residual_tokens : rows_, piece_.results.products.size()};
     }
+    /// Whether its products in fp8 are executed, on operands that are tensors.
+    [[nodiscard]] bool casts_operands() const {
+        const bool whole = !overlapped_ && !apart() && !op_.again && piece_.results.products.size() == 1;
+        return whole && !gathers_narrow() && casts_are_tensors(stream_.plan);
+    }
+    /// Of its input a rank keeps its part of the sequence in 16 bits, which is gathered and cast again.
+    [[nodiscard]] bool casts_again() const {
+        const bool gathers = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
+        return casts_operands() && gathers && gathers_again();
+    }
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
     /// Of the layer's input: each product casts it for itself, unless torch.compile finds that they are the same.
-    void quantise_input(std::vector<Work>& list, std::uint64_t rows) const {
+    void quantise_input(std::vector<Work>& list, std::uint64_t rows, ValueId x) {
+        if (casts_operands()) {
+            narrow_.x = add_cast_operand(stream_, list, x, rows, gemm_.k);
+            return;
+        }
         const std::size_t casts = is_compiled(stream_.plan.training) ? 1 : piece_.results.products.size();
         for (std::size_t i = 0; i < casts; ++i) quantise(list, rows, gemm_.k);
     }
@@ -116,6 +135,9 @@ private:
     kernels::Gemm gemm_;
     Piece piece_;
     FlowBuilder::Weights weight_, bias_;
+    struct {
+        NarrowOperand x, weight, dy;
+    } narrow_;  ///< where products are on tensors in fp8
     std::vector<Launched> products_;
     bool bias_later_ = false;          ///< the kernel behind it adds the bias
     bool cast_by_norm_ = false;        ///< the norm before it writes its input in fp8

@@ -31,8 +31,7 @@ std::uint64_t narrow_bytes(Dtype format, std::uint64_t elements) {
 }
 
 bool keeps_casts(const Plan& plan) {
-    return is_narrow(plan.training.precision.compute) &&
-           plan.training.software == hardware::Software::transformer_engine;
+    return is_narrow(plan.training.precision.compute) && keeps_what_it_casts(plan.training.software);
 }
 
 std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements, bool results) {
@@ -43,7 +42,7 @@ std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements, bool re
 
 bool keeps_casts_of_results(const Plan& plan) {
     return keeps_casts(plan) && plan.training.precision.compute == Dtype::fp8 &&
-           plan.training.fp8_recipe == Fp8Recipe::delayed;
+           (plan.training.fp8_recipe == Fp8Recipe::delayed || plan.training.software == hardware::Software::orrery);
 }
 
 bool attention_keeps_results(const Plan& plan) {

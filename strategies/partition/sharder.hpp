@@ -127,13 +127,15 @@ void add_transposed_weight(std::vector<Work>& list, const Plan& plan, std::uint6
 std::uint64_t narrow_bytes(kernels::Dtype format, std::uint64_t elements);
 
 /// Whether a narrow product's input is kept for the gradient of its weights as it was cast (Transformer Engine,
-/// module/linear.py, inputmat); other software keeps 16 bits and casts again (torchao, Float8Linear).
+/// module/linear.py, inputmat, and our own runtime); other software keeps 16 bits and casts again (torchao,
+/// Float8Linear).
 bool keeps_casts(const Plan& plan);
 /// Bytes of so many elements of a product's input as they are kept: 16 bits, or one order of their cast. results: of
 /// attention's.
 std::uint64_t kept_input_bytes(const Plan& plan, std::uint64_t elements, bool results = false);
 /// Whether attention's results are kept as a cast for the projection behind it: with scales that were known before. Of
-/// other recipes Megatron-LM has it keep them in 16 bits (attention.py, set_save_original_input).
+/// other recipes Megatron-LM has it keep them in 16 bits (attention.py, set_save_original_input); our own runtime keeps
+/// both.
 bool keeps_casts_of_results(const Plan& plan);
 /// Whether fused attention's results are kept for its own backward in memory of its own, beside that cast. Else the
 /// projection keeps the same tensor; where heads are exchanged, what left attention is counted with the exchange.

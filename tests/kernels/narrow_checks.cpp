@@ -48,8 +48,8 @@ struct Cast {
         settings.narrow.largest = true;
         const std::vector<void*> found{x.at(), largest.at()};
         device.launch(Pointwise{PointwiseKind::sum_of_squares, dtype, rows, cols}, found, 0, settings);
-        settings.narrow = {.gradient = gradient, .of_largest = largest.at()};
-        const std::vector<void*> made{x.at(), y.at(), t.at(), scale.at()};
+        settings.narrow = {.gradient = gradient, .cast = true};
+        const std::vector<void*> made{x.at(), largest.at(), y.at(), t.at(), scale.at()};
         device.launch(Pointwise{PointwiseKind::transpose, dtype, rows, cols}, made, 0, settings);
         device.synchronize();
     }
@@ -137,25 +137,27 @@ void products_in_fp8_take_their_scales(Device& device) {
         dx(device, Bytes(2 * tokens * in));
     Settings settings;
     settings.bias = bias_there.at();
-    settings.narrow = {.a_scale = x.scale.at(), .b_scale = w.scale.at()};
-    device.launch(over(tokens, out, in), std::vector<void*>{x.y.at(), w.y.at(), y.at()}, 0, settings);
+    settings.narrow = {.scaled = true};
+    device.launch(over(tokens, out, in), std::vector<void*>{x.y.at(), w.y.at(), y.at(), x.scale.at(), w.scale.at()}, 0,
+                  settings);
     Doubles expected = product(x.stands_for(x.y), w.stands_for(w.y), tokens, out, in);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<double>(bias[i % out]);
     expect_near(decoded(Format::bf16, y.back()), expected, sums + bf16_rounding);
 
     settings = {};
-    settings.narrow = {.gradient = true, .a_scale = dy.scale.at(), .b_scale = w.scale.at()};
-    device.launch(over(tokens, in, out), std::vector<void*>{dy.y.at(), w.t.at(), dx.at()}, 0, settings);
+    settings.narrow = {.gradient = true, .scaled = true};
+    device.launch(over(tokens, in, out), std::vector<void*>{dy.y.at(), w.t.at(), dx.at(), dy.scale.at(), w.scale.at()},
+                  0, settings);
     expect_near(decoded(Format::bf16, dx.back()), product(dy.stands_for(dy.y), w.stands_for(w.t), tokens, in, out),
                 sums + bf16_rounding);
 
     Floats before = normal(out * in, seed + 7);
     for (float& value : before) value *= 1e-3f;
     const OnDevice<float> dw(device, before);
-    settings.narrow.b_scale = x.scale.at();
     settings.accumulate = true;
     settings.result = Dtype::fp32;
-    device.launch(over(out, in, tokens), std::vector<void*>{dy.t.at(), x.t.at(), dw.at()}, 0, settings);
+    device.launch(over(out, in, tokens), std::vector<void*>{dy.t.at(), x.t.at(), dw.at(), dy.scale.at(), x.scale.at()},
+                  0, settings);
     expected = product(dy.stands_for(dy.t), x.stands_for(x.t), out, in, tokens);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<double>(before[i]);
     expect_near(dw.back(), expected, sums);

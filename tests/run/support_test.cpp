@@ -147,7 +147,6 @@ const Refusal model_cases[]{
          p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
          p.strategy.schedule = strategies::ScheduleKind::pipedream_2bw;
      }},
-    {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
     {"/training/memory_format", [](Plan& p) { p.training.memory_format = strategies::MemoryFormat::channels_first; }},
     {"/training/software",
