@@ -1,9 +1,8 @@
 // What the calibrator measures on a GPU is what training launches there.
-#include "calibrate/measure/training_launch.hpp"
-
 #include <gtest/gtest.h>
 
 #include "calibrate/measure/check_result.hpp"
+#include "calibrate/measure/training_launch.hpp"
 #include "calibrate/measure/workload.hpp"
 #include "kernels/cuda/cuda_device.hpp"
 #include "tests/emulated/machine/machine.hpp"

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "run/executor.hpp"
 #include "strategies/build.hpp"
+#include "strategies/memory.hpp"
 #include "tests/gpu/gpu.hpp"
 #include "tests/gpu/narrow_plan.hpp"
 
@@ -141,6 +142,24 @@ TEST_F(GpuNarrowTraining, KeepsWeightsInBothOrders) {
     constexpr std::uint64_t h = 128, matrices = 2 * (4 * h * h + 2 * h * 192), scales = 2 * 4 * 16;
     const Plan plan = narrow_plan(small_gpt());
     EXPECT_EQ(weights_of(plan), weights_of(in_bf16(plan)) + 2 * matrices + scales);
+}
+
+/// Tensors of many times the 256 bytes that the arena rounds to.
+TEST_F(GpuNarrowTraining, KeepsWhatIsPredicted) {
+    for (const models::ModelSpec& spec : {small_gpt(), small_llama()}) {
+        SCOPED_TRACE(spec.name);
+        Plan plan = narrow_plan(spec);
+        plan.model.layers = 8;
+        plan.training.seq = 64;
+        plan.training.micro_batch = plan.training.global_batch = 8;
+        if (spec.max_positions > 0) plan.model.max_positions = 64;
+        const strategies::StepProgram program = strategies::build(plan);
+        const auto held = static_cast<double>(Executor(gpu(), nullptr, plan, program, fast()).memory().activations);
+        using strategies::Keep;
+        const auto peak = strategies::memory(program, 0).at_peak;
+        const auto of = [&](Keep keep) { return static_cast<double>(peak[static_cast<std::size_t>(keep)]); };
+        EXPECT_NEAR(held / (of(Keep::activation) + of(Keep::scratch)), 1, 0.03);
+    }
 }
 
 TEST_F(GpuNarrowTraining, RefusesExtentsThatTensorCoresDoNotTake) {
