@@ -177,13 +177,16 @@ struct CudnnAttention::Plan {
                      weighed = graph.pointwise(Pointwise::multiply, {apart, p}, b.scores()),
                      ds = graph.pointwise(Pointwise::multiply, {weighed, graph.number(e.scale)}, b.scores());
         b.add_heads(b.turned(ds), q, dk);
-        graph.matmul(ds, graph.reshape(k, graph.passing(keys, e.io)), dq);
+        // Both of one format: fp32 is what NVIDIA's frontend gives tensors between operations.
+        graph.matmul(ds, graph.reshape(k, graph.passing(keys)), dq);
     }
 };
 
 CudnnAttention::CudnnAttention(const cudnn::Api& api, int capability)
     : api_(&api), capability_(capability), version_(api.cudnnGetVersion()) {
-    check(api, api.cudnnCreate(&handle_), "starting cuDNN");
+    if (const cudnn::Status status = api.cudnnCreate(&handle_); status != 0)
+        throw DeviceError(fmt::format("starting cuDNN: {} ({})", api.cudnnGetErrorString(status), last_refusal(api)),
+                          "ORRERY_CUDNN=off does without it");
 }
 
 CudnnAttention::~CudnnAttention() {
@@ -206,14 +209,23 @@ bool CudnnAttention::is_known(const Attention& a, const Settings& settings) cons
     return !a.backward || a.seq % tile == 0 || version_ >= any_length_from;
 }
 
+/// A version that refuses a description takes no step with it: our own kernels do.
+std::unique_ptr<CudnnAttention::Plan> CudnnAttention::planned(const Attention& a, const Settings& settings) {
+    try {
+        auto plan = std::make_unique<Plan>(*api_, extents_of(a, settings, version_), a);
+        if (plan->graph.plan(handle_)) return plan;
+        refusal_ = last_refusal(*api_);
+    } catch (const DeviceError& error) {
+        refusal_ = error.what();
+    }
+    return nullptr;
+}
+
 const CudnnAttention::Plan* CudnnAttention::plan_for(const Attention& a, const Settings& settings) {
     if (!is_known(a, settings)) return nullptr;
     const Key key{a.dtype, a.backward, a.causal, a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, settings.row_stride};
     const auto [at, is_new] = plans_.try_emplace(key);
-    if (is_new) {
-        auto plan = std::make_unique<Plan>(*api_, extents_of(a, settings, version_), a);
-        if (plan->graph.plan(handle_)) at->second = std::move(plan);
-    }
+    if (is_new) at->second = planned(a, settings);
     return at->second.get();
 }
 

@@ -26,9 +26,11 @@ public:
     CudnnAttention& operator=(const CudnnAttention&) = delete;
 
     struct Plan;
-    /// How this cuDNN runs it on this GPU; null: it has no engine for it. A shape's first question builds its plan,
-    /// which may take a second.
+    /// How this cuDNN runs it on this GPU; null: it has no engine for it, or takes no such graph. A shape's first
+    /// question builds its plan, which may take a second.
     [[nodiscard]] const Plan* plan_for(const Attention& kernel, const Settings& settings);
+    /// Why the last shape that was asked for first and has no plan has none, in cuDNN's words.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
     [[nodiscard]] static std::uint64_t scratch_bytes(const Plan& plan);
     void launch(const Place& place, const Plan& plan, std::span<void* const> operands);
 
@@ -40,6 +42,7 @@ private:
     using Key = std::tuple<Dtype, bool, bool, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
                            std::uint64_t>;
 
+    [[nodiscard]] std::unique_ptr<Plan> planned(const Attention& kernel, const Settings& settings);
     /// Whether this version is to be asked.
     [[nodiscard]] bool is_known(const Attention& kernel, const Settings& settings) const;
 
@@ -47,7 +50,8 @@ private:
     int capability_;
     std::size_t version_;
     cudnn::Handle handle_ = nullptr;
-    std::map<Key, std::unique_ptr<Plan>> plans_;  ///< null: there is no engine
+    std::map<Key, std::unique_ptr<Plan>> plans_;  ///< null: there is none
+    std::string refusal_;
 };
 
 }  // namespace orrery::kernels::cuda

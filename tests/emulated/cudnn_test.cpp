@@ -43,6 +43,12 @@ TEST_F(EmulatedCudnn, IsLeftWhereItHasNoEngine) {
     EXPECT_FALSE(goes_to_cudnn(backward));
 }
 
+TEST_F(EmulatedCudnn, IsLeftWhereItRefusesADescription) {
+    emulated::graph_library().takes_products = false;
+    EXPECT_FALSE(goes_to_cudnn(forward));
+    EXPECT_FALSE(goes_to_cudnn(backward));
+}
+
 /// Versions as NVIDIA's own frontend knows their limits.
 TEST_F(EmulatedCudnn, IsLeftWhereItsVersionIsWrong) {
     for (const std::size_t version : {90500, 91000, 91001}) {

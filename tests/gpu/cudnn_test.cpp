@@ -38,9 +38,8 @@ TEST_F(GpuCudnn, TakesTheShapesOfModels) {
                 const Attention kernel{Dtype::bf16, backward, true, 4, 1024, 12, kv_heads, dim};
                 const Settings packed{.row_stride = std::uint64_t{12 + 2 * kv_heads} * dim};
                 EXPECT_NE(attention.plan_for(kernel, {}), nullptr)
-                    << to_text(Kernel(kernel)) << ": " << cuda::last_refusal(*library());
-                EXPECT_NE(attention.plan_for(kernel, packed), nullptr)
-                    << "in packed rows: " << cuda::last_refusal(*library());
+                    << to_text(Kernel(kernel)) << ": " << attention.refusal();
+                EXPECT_NE(attention.plan_for(kernel, packed), nullptr) << "in packed rows: " << attention.refusal();
             }
 }
 

@@ -105,6 +105,7 @@ Status finalize(Descriptor descriptor) {
     if (o.what == Class::pointwise_operation || o.what == Class::matmul_operation ||
         o.what == Class::reduction_operation || o.what == Class::reshape_operation)
         if (!Operation{&o}.fits()) return bad_value;
+    if (o.what == Class::matmul_operation && !graph_library().takes_products) return not_supported;
     if (o.what == Class::graph && !is_in_order(o)) return bad_value;
     // The first engine that is offered cannot be built: some need more shared memory than a GPU has.
     if (o.what == Class::plan && o.part(Name::plan_config).is_unbuildable) return not_supported;

@@ -53,7 +53,7 @@ bool Operation::fits() const {
         return in[0].elements() == out.elements() && in[0].span() == out.span();
     if (object->what == Class::reduction_operation) return serves(out, in[0]);
     if (object->what == Class::matmul_operation)
-        return in[0].extents[0] == out.extents[0] && in[0].extents[1] == out.extents[1] &&
+        return in[0].type == in[1].type && in[0].extents[0] == out.extents[0] && in[0].extents[1] == out.extents[1] &&
                in[1].extents[0] == out.extents[0] && out.extents[1] % in[1].extents[1] == 0 &&
                in[0].extents[2] == out.extents[2] && in[0].extents[3] == in[1].extents[2] &&
                in[1].extents[3] == out.extents[3];
