@@ -18,7 +18,12 @@ using kernels::CollectiveKind;
 class StateChecker {
 public:
     StateChecker(const StepProgram& step, const Program& program, std::vector<std::string>& problems)
-        : step_(step), program_(program), state_(program.state), problems_(problems) {
+        : step_(step),
+          program_(program),
+          state_(program.state),
+          problems_(problems),
+          executable_(std::ranges::any_of(program.state_details,
+                                          [](const StateDetail& detail) { return !detail.operands.empty(); })) {
         lies(State::weights) = lies(State::gradients) = lies(State::masters) = true;
         lies(State::first_moments) = lies(State::second_moments) = true;
         lies(State::formed) = true;  // by calls
@@ -39,7 +44,7 @@ public:
             if (!detail.operands.empty()) check(op, detail);
         }
         check_updated();
-        if (!state_.buckets.empty() && executable() && updates_ == 0)
+        if (!state_.buckets.empty() && executable_ && updates_ == 0)
             problems_.push_back(program_.name + ": nothing updates its parameters");
     }
 
@@ -51,12 +56,6 @@ private:
                                         fmt::format(format, std::forward<Args>(args)...)));
     }
     bool& lies(State state) { return written_.at(static_cast<std::size_t>(state)); }
-    /// Whether its operations on parameters have operands at all.
-    [[nodiscard]] bool executable() const {
-        for (const StateDetail& detail : program_.state_details)
-            if (!detail.operands.empty()) return true;
-        return false;
-    }
 
     /// The host may update a part of the parameters, and the device the rest.
     void count_update(const Op& op) {
@@ -90,7 +89,7 @@ private:
     }
     /// What a layer reads of its weights in fp8 has been made before.
     void check_casts(const Program& block) {
-        if (block.flow >= step_.flows.size() || lies(State::cast_weights)) return;
+        if (!executable_ || block.flow >= step_.flows.size() || lies(State::cast_weights)) return;
         const LayerFlow& flow = step_.flows[block.flow];
         const auto cast = [](const Value& value) { return value.role == Role::cast_weight; };
         if (flow.complete && std::ranges::any_of(flow.values, cast))
@@ -120,6 +119,7 @@ private:
     const Program& program_;
     const StageState& state_;
     std::vector<std::string>& problems_;
+    bool executable_;  // its operations on parameters have operands at all
     std::array<bool, all_states> written_{};
     std::size_t at_ = 0;
     unsigned updates_ = 0;
