@@ -57,9 +57,11 @@ void without_buckets(json& s) {
     s["strategy"]["overlap_grad_reduce"] = false;
 }
 
-/// Of what is compressed each rank takes a part of eights: a wider model may need no padding.
+/// Of what is compressed each rank takes a part of eights: a wider model may need no padding. Muon's matrices are dealt
+/// as a whole: wider ones may be more even.
 void without_buckets_or_padding(json& s) {
     without_buckets(s);
+    if (s["training"].value("optimizer", "") == "muon") s["strategy"]["sharding"] = "none";
     for (const char* key : {"compression", "freeze_step", "powersgd_rank", "compression_ratio", "compression_passes"})
         s["strategy"].erase(key);
 }

@@ -313,7 +313,10 @@ void blackwell(Dice& dice, json& s) {
     s["cluster"] = {{"preset", dice.one_of<std::string>({"hgx-b200", "gb200-nvl72"})}, {"nodes", most_gpus / 8}};
     s["training"]["precision"] = dice.one_of<std::string>({"fp4", "fp8", "bf16"});
     s["training"].erase("grad_reduce_precision");
-    if (dice.coin()) s["training"]["fp8_recipe"] = dice.one_of<std::string>({"delayed", "blockwise", "mxfp8"});
+    if (dice.coin())
+        s["training"]["fp8_recipe"] =
+            dice.one_of<std::string>({"delayed", "tensorwise", "tensorwise", "blockwise", "mxfp8"});
+    if (dice.coin()) s["training"]["software"] = dice.one_of<std::string>({"orrery", "transformer-engine"});
     if (dice.coin()) s["training"]["num_layers_at_start_in_bf16"] = 1;
     if (s["training"].value("fp8_recipe", "") == "mxfp8") s["training"]["fp8_output_proj"] = dice.coin();
     if (dice.coin()) s["training"].update({{"fp8_dot_product_attention", true}, {"fused_attention", true}});
