@@ -64,7 +64,7 @@ void LinearSharder::parameters() {
     const bool words = op_.shares_embedding && ends_meet(stream_.plan), elsewhere = words || op_.again;
     weight_ = stream_.parameter(weight_of(op_, stream_.plan, !elsewhere), in * out);
     if (op_.bias) bias_ = stream_.parameter(bias_of(op_, stream_.plan), out);
-    if (casts_operands()) narrow_.weight = cast_weight(stream_.flow, weight_);
+    if (reads_casts()) narrow_.weight = cast_weight(stream_.flow, weight_);
     piece_.borrows_words = words;
     piece_.counts.trained = (elsewhere ? 0 : in * out) + (op_.bias && !op_.again ? out : 0);
     if (!column_) piece_.counts.replicated = row_ ? (op_.bias ? out : 0) : piece_.counts.trained;
@@ -114,16 +114,8 @@ Detail LinearSharder::forward_detail(const Launched& product, ValueId read) cons
     launch.settings.accumulate = added_to_ != no_value;
     if (op_.bias && !bias_later_) launch.bias = {bias_.weight, product.first};
     launch.first_bias = row_;  // behind a sum over ranks on one of them only
-    if (casts_operands())
-        return detail_of({.a = narrow_.x.as_is,
-                          .b = narrow_.weight.as_is,
-                          .a_scale = narrow_.x.scale,
-                          .b_scale = narrow_.weight.scale,
-                          .c = {product.y},
-                          .m = gemm_.m,
-                          .n = gemm_.n,
-                          .k = gemm_.k},
-                         launch);
+    if (reads_casts())
+        return detail_of({narrow_.x.as_is(), narrow_.weight.as_is(), {product.y}, gemm_.m, gemm_.n, gemm_.k}, launch);
     if (apart()) launch.kernel = Gemm{compute_, 1, gemm_.m, product.outputs, gemm_.k};
     return {{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, launch};
 }
@@ -175,16 +167,8 @@ void LinearSharder::hand_on() {
 
 /// Of the second product on, what it forms is added to what the first has.
 Detail LinearSharder::input_gradient_detail(const Launched& product, ValueId dy, ValueId dx) {
-    if (casts_operands())
-        return detail_of({.a = narrow_.dy.as_is,
-                          .b = narrow_.weight.turned,
-                          .a_scale = narrow_.dy.scale,
-                          .b_scale = narrow_.weight.scale,
-                          .c = {dx},
-                          .m = gemm_.m,
-                          .n = gemm_.k,
-                          .k = gemm_.n,
-                          .gradient = true});
+    if (reads_casts())
+        return detail_of({narrow_.dy.as_is(), narrow_.weight.turned(), {dx}, gemm_.m, gemm_.k, gemm_.n, true});
     const ValueId from = apart() ? stream_.flow.gradient_of(product.y) : dy;
     Detail detail{{{from}, {weight_.weight, product.first * gemm_.k}, {dx}}, {}};
     detail.launch.settings.accumulate = product.first > 0;
@@ -236,17 +220,8 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
     const Launch launch = wgrad.detail.launch;
     add(list, std::move(wgrad), [&](const Launched& product) {
         const View sum{fused ? weight_.gradient : separate, product.first * gemm_.k};
-        if (casts_operands())
-            return detail_of({.a = narrow_.dy.turned,
-                              .b = narrow_.x.turned,
-                              .a_scale = narrow_.dy.scale,
-                              .b_scale = narrow_.x.scale,
-                              .c = sum,
-                              .m = gemm_.n,
-                              .n = gemm_.k,
-                              .k = gemm_.m,
-                              .gradient = true},
-                             launch);
+        if (reads_casts())
+            return detail_of({narrow_.dy.turned(), narrow_.x.turned(), sum, gemm_.n, gemm_.k, gemm_.m, true}, launch);
         Detail detail{{{gradient_of(product, dy)}, {x}, sum}, launch};
         if (apart())
             detail.launch.kernel = Gemm{compute_, 1, product.outputs, gemm_.k, gemm_.m, GemmPass::weight_gradient};
@@ -310,7 +285,7 @@ void LinearSharder::backward() {
         flow.set_gradient(added_to_, dy);
         flow.set_gradient(stream_.partial_sum, dy_rows);
     }
-    if (casts_operands())
+    if (reads_casts())
         narrow_.dy = add_cast_operand(stream_, list, dy, gemm_.m, gemm_.n);
     else if (!local)
         quantise(list, gemm_.m, gemm_.n);

@@ -58,22 +58,22 @@ private:
     [[nodiscard]] CastLayer cast_layer() const {
         return {op_, gemm_.k, gemm_.n, column_ ? stream_.residual_tokens : rows_, piece_.results.products.size()};
     }
-    /// Whether its products in fp8 are executed, on operands that are tensors.
-    [[nodiscard]] bool casts_operands() const {
+    /// Whether its products in fp8 read casts that are tensors, and so are executed.
+    [[nodiscard]] bool reads_casts() const {
         const bool whole = !overlapped_ && !apart() && !op_.again && piece_.results.products.size() == 1;
         return whole && !gathers_narrow() && casts_are_tensors(stream_.plan);
     }
     /// Of its input a rank keeps its part of the sequence in 16 bits, which is gathered and cast again.
     [[nodiscard]] bool casts_again() const {
         const bool gathers = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
-        return casts_operands() && gathers && gathers_again();
+        return reads_casts() && gathers && gathers_again();
     }
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
     /// Of the layer's input: each product casts it for itself, unless torch.compile finds that they are the same.
     void quantise_input(std::vector<Work>& list, std::uint64_t rows, ValueId x) {
-        if (casts_operands()) {
+        if (reads_casts()) {
             narrow_.x = add_cast_operand(stream_, list, x, rows, gemm_.k);
             return;
         }

@@ -31,7 +31,7 @@ NarrowOperand add_cast_operand(LayerStream& stream, std::vector<Work>& list, Val
     Detail &maximum = list[from].detail, &cast = list[from + 1].detail;
     maximum.operands = {{x}, {largest}};
     maximum.launch.settings.narrow = {.largest = true};
-    cast.operands = {{x}, {largest}, {made.as_is}, {made.turned}, {made.scale}};
+    cast.operands = {{x}, {largest}, {made.straight}, {made.across}, {made.scale}};
     cast.launch.settings.narrow = {.gradient = gradient, .cast = true};
     return made;
 }
@@ -45,7 +45,8 @@ Detail detail_of(const NarrowProduct& product, Launch launch) {
     launch.settings.narrow = {.gradient = product.gradient, .scaled = true};
     launch.kernel = kernels::Gemm{Dtype::fp8, 1, static_cast<std::uint32_t>(product.m),
                                   static_cast<std::uint32_t>(product.n), static_cast<std::uint32_t>(product.k)};
-    return {{{product.a}, {product.b}, product.c, {product.a_scale}, {product.b_scale}}, std::move(launch)};
+    const NarrowMatrix &a = product.a, &b = product.b;
+    return {{{a.elements}, {b.elements}, product.c, {a.scale}, {b.scale}}, std::move(launch)};
 }
 
 }  // namespace orrery::strategies

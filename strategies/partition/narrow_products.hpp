@@ -10,9 +10,16 @@
 
 namespace orrery::strategies {
 
-/// A matrix [rows, cols] in fp8, the same [cols, rows], and fp32 [1]: what their elements are multiplied by.
+/// A matrix in fp8, and fp32 [1]: what its elements are multiplied by.
+struct NarrowMatrix {
+    ValueId elements, scale;
+};
+
+/// A matrix [rows, cols] in fp8, the same [cols, rows], and the scale of both.
 struct NarrowOperand {
-    ValueId as_is = no_value, turned = no_value, scale = no_value;
+    ValueId straight = no_value, across = no_value, scale = no_value;
+    [[nodiscard]] NarrowMatrix as_is() const { return {straight, scale}; }
+    [[nodiscard]] NarrowMatrix turned() const { return {across, scale}; }
 };
 
 /// Whether casts can be tensors of a flow: one scale a tensor, known from nothing but the tensor, in software that
@@ -27,10 +34,9 @@ NarrowOperand add_cast_operand(LayerStream& stream, std::vector<Work>& list, Val
 /// A weight's, which WeightCasts makes.
 NarrowOperand cast_weight(FlowBuilder& flow, const FlowBuilder::Weights& weight);
 
-/// What a product a [m, k] b [n, k] -> c [m, n] takes: a or b as it is, or turned; launched as a forward pass whichever
-/// it is. gradient: a is one.
+/// A product a [m, k] b [n, k] -> c [m, n], launched as a forward pass whichever it is. gradient: a is one.
 struct NarrowProduct {
-    ValueId a, b, a_scale, b_scale;
+    NarrowMatrix a, b;
     View c;
     std::uint64_t m, n, k;
     bool gradient = false;
