@@ -205,6 +205,7 @@ void LinearSharder::reduce_input_gradients(bool asynchronous, ValueId dx, ValueI
 
 /// dy_rows: the gradient as the residual stream holds it.
 void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
+    if (casts_again()) cast_input_again(x);
     auto& list = piece_.backward;
     auto& flow = stream_.flow;
     const auto gradient_of = [&](const Launched& product, ValueId whole) {
@@ -296,9 +297,7 @@ void LinearSharder::backward() {
     repeat(list, from, gathers());
     input_gradient(asynchronous, dy);
     // What was cast in one orientation, by a norm or before it was gathered, has to be turned.
-    if (casts_again())
-        cast_gathered_input(x);
-    else if (cast_by_norm_ || (column_ && gathers_narrow()))
+    if (cast_by_norm_ || (column_ && gathers_narrow()))
         add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
     else if (local)
         add_turned(list, stream_, gemm_.m, gemm_.n);
@@ -306,10 +305,13 @@ void LinearSharder::backward() {
     sum_input_gradients();
 }
 
-/// For the weight gradient, behind its gathering.
-void LinearSharder::cast_gathered_input(ValueId x) {
+/// Behind its gathering, where it has one.
+void LinearSharder::cast_input_again(ValueId x) {
     const std::size_t from = piece_.backward.size();
-    narrow_.x = add_cast_operand(stream_, piece_.backward, x, gemm_.m, gemm_.k);
+    if (reads_casts())
+        narrow_.x = add_cast_operand(stream_, piece_.backward, x, gemm_.m, gemm_.k);
+    else
+        quantise(piece_.backward, gemm_.m, gemm_.k);
     for (Work& work : std::span(piece_.backward).subspan(from)) {
         work.needs = gathered_flag;
         work.of_weights = true;

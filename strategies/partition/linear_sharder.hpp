@@ -48,7 +48,7 @@ private:
     void input_gradient(bool asynchronous, ValueId dy);
     void reduce_input_gradients(bool asynchronous, ValueId dx, ValueId dx_here);
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
-    void cast_gathered_input(ValueId x);
+    void cast_input_again(ValueId x);
     void sum_input_gradients();
     [[nodiscard]] std::uint64_t input_bytes() const;
     void account();
@@ -63,10 +63,14 @@ private:
         const bool whole = !overlapped_ && !apart() && !op_.again && piece_.results.products.size() == 1;
         return whole && !gathers_narrow() && casts_are_tensors(stream_.plan);
     }
-    /// Of its input a rank keeps its part of the sequence in 16 bits, which is gathered and cast again.
+    /// Whether its input is kept in 16 bits and cast again for the weight gradient: attention's results, but where both
+    /// are kept (keeps_casts_of_results; TransformerEngine, save_original_input), and a part of a sequence that is
+    /// gathered before it is cast.
     [[nodiscard]] bool casts_again() const {
+        const bool results = op_.in == models::Dim::attention && keeps_casts(stream_.plan);
         const bool gathers = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
-        return reads_casts() && gathers && gathers_again();
+        return (is_narrow(compute_) && results && !keeps_casts_of_results(stream_.plan)) ||
+               (reads_casts() && gathers && gathers_again());
     }
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);

@@ -113,15 +113,36 @@ TEST(NarrowProducts, ReadWeightsThatWereCast) {
         << problems.front();
 }
 
+/// In a layer's backward, by its products: queries, keys and values, projection, and those of the MLP.
+std::vector<long> casts(const Plan& plan) {
+    std::vector<long> by_piece;
+    for (const Piece& piece : shard(models::build(plan.model).layer("block"), plan).pieces)
+        if (const auto found = std::ranges::count(piece.backward, "quantise", &Work::name); found > 0)
+            by_piece.push_back(found);
+    return by_piece;
+}
+
+/// save_original_input: the results that attention's own backward needs in 16 bits.
+TEST(NarrowProducts, OfAttentionsResultsAreCastAgainWhere16BitsAreKept) {
+    Plan plan = narrow_plan(tiny_gpt());
+    const std::vector<long> once{1, 1, 1, 1}, twice{1, 2, 1, 1};
+    EXPECT_EQ(casts(plan), once) << "our own runtime keeps both";
+    plan.training.software = Software::transformer_engine;
+    EXPECT_EQ(casts(plan), twice);
+    plan.training.fp8_recipe = Fp8Recipe::mxfp8;
+    EXPECT_EQ(casts(plan), twice);
+    plan.training.fp8_recipe = Fp8Recipe::delayed;
+    EXPECT_EQ(casts(plan), once);
+    plan.training.precision.compute = Dtype::fp4;
+    EXPECT_EQ(casts(plan), twice);
+    plan.training.software = Software::pytorch;
+    EXPECT_EQ(casts(plan), once) << "inputs that are cast again are not counted";
+    plan.training.precision.compute = Dtype::bf16;
+    EXPECT_EQ(casts(plan), std::vector<long>{});
+}
+
 /// Ranks that divide a sequence keep their parts in 16 bits, and cast what they gather of them a second time.
 TEST(NarrowProducts, OfADividedSequenceAreCastAgain) {
-    const auto casts = [](const Plan& plan) {
-        std::vector<long> by_piece;
-        for (const Piece& piece : shard(models::build(plan.model).layer("block"), plan).pieces)
-            if (const auto found = std::ranges::count(piece.backward, "quantise", &Work::name); found > 0)
-                by_piece.push_back(found);
-        return by_piece;
-    };
     EXPECT_EQ(casts(narrow_plan(tiny_gpt(), 2)), (std::vector<long>{1, 1, 1, 1}));
     EXPECT_EQ(casts(narrow_plan(tiny_gpt(), 2, true)), (std::vector<long>{2, 1, 2, 1})) << "column-parallel ones";
     const auto inputs = [](const Plan& plan) {
