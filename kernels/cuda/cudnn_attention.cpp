@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@ namespace {
 /// Of 9.6: before it, gradients of keys that queries share needed memory of the caller's (NVIDIA/cudnn-frontend,
 /// include/cudnn_frontend/node/scaled_dot_product_flash_attention.h, where the other limits of versions come from).
 constexpr std::size_t first_version = 90'600;
-/// Forward passes of 9.10.0 and 9.10.1 have errors.
+/// Both passes of 9.10.0 and 9.10.1 have errors.
 constexpr std::size_t wrong_from = 91'000, right_again = 91'002;
 /// Lengths that are no multiples of 128 need a mask of lengths in backward passes before it.
 constexpr std::size_t any_length_from = 91'501;
@@ -31,6 +32,30 @@ constexpr std::size_t infinity_from = 91'000;
 /// What begins in the scratch does at multiples of so many bytes, as allocations do.
 constexpr std::uint64_t line = 256;
 
+/// Sequences of a batch, and heads of keys with the queries that share them, that one launch takes.
+struct Part {
+    std::uint32_t sequences, kv_heads;
+};
+
+std::uint32_t largest_divisor(std::uint32_t of, std::uint64_t most) {
+    auto divisor = static_cast<std::uint32_t>(std::min<std::uint64_t>(of, most));
+    while (of % divisor != 0) --divisor;
+    return divisor;
+}
+
+/// Of a backward pass: equal parts whose scores, two bytes each and padded to tiles of 64, take so much. None: those of
+/// one head take more, or parts would not begin at multiples of 16 bytes.
+std::optional<Part> part_of(const Attention& a, std::uint64_t most) {
+    constexpr std::uint64_t tile = 64, aligned = 4;
+    if (!a.backward) return Part{a.batch, a.kv_heads};
+    const std::uint64_t padded = (a.seq + tile - 1) / tile * tile;
+    const std::uint64_t fit = most / (2 * padded * padded * (a.heads / a.kv_heads));
+    if (fit >= std::uint64_t{a.batch} * a.kv_heads) return Part{a.batch, a.kv_heads};
+    if (fit == 0 || a.seq % aligned != 0) return std::nullopt;
+    if (fit >= a.kv_heads) return Part{largest_divisor(a.batch, fit / a.kv_heads), a.kv_heads};
+    return Part{1, largest_divisor(a.kv_heads, fit)};
+}
+
 /// What all graphs of one attention share: [batch, heads, tokens, columns] as cuDNN's fused attention wants them.
 struct Extents {
     std::int64_t batch, heads, kv_heads, seq, dim;
@@ -38,6 +63,7 @@ struct Extents {
     Type io;
     float scale, masked;
     bool causal;
+    std::int64_t all_heads;  ///< of queries, where a part has fewer
 
     /// Heads beside each other in rows of tokens.
     [[nodiscard]] Shape rows(std::int64_t count, std::int64_t stride) const {
@@ -55,13 +81,14 @@ struct Extents {
     [[nodiscard]] Shape scores() const { return dense(seq); }
     /// A number for each query.
     [[nodiscard]] Shape per_query() const { return {{batch, heads, seq, 1}, {heads * seq, seq, 1, 1}}; }
+    [[nodiscard]] Shape log_sums() const { return {{batch, heads, seq, 1}, {all_heads * seq, seq, 1, 1}}; }
 };
 
-Extents extents_of(const Attention& a, const Settings& settings, std::size_t version) {
+Extents extents_of(const Attention& a, const Part& part, const Settings& settings, std::size_t version) {
     const TokenStrides strides = token_strides(a, settings);
-    return {.batch = a.batch,
-            .heads = a.heads,
-            .kv_heads = a.kv_heads,
+    return {.batch = part.sequences,
+            .heads = a.heads / a.kv_heads * part.kv_heads,
+            .kv_heads = part.kv_heads,
             .seq = a.seq,
             .dim = a.head_dim,
             .q_stride = static_cast<std::int64_t>(strides.q),
@@ -71,7 +98,8 @@ Extents extents_of(const Attention& a, const Settings& settings, std::size_t ver
             .scale = score_scale(a),
             .masked = version >= infinity_from ? -std::numeric_limits<float>::infinity()
                                                : std::numeric_limits<float>::lowest(),
-            .causal = a.causal};
+            .causal = a.causal,
+            .all_heads = a.heads};
 }
 
 /// A graph as it is built: the steps that both passes take.
@@ -116,19 +144,38 @@ struct Builder {
 
 }  // namespace
 
-/// The graph and its operands, in the order of kernels/operands.hpp; at last, backward, the scratch of per-query sums.
+/// The graph of a part and its operands, in the order of kernels/operands.hpp; backward, the scratch of per-query sums.
 struct CudnnAttention::Plan {
+    struct Operand {
+        Tensor tensor;
+        std::uint64_t sequence, kv_head;  ///< bytes from one to the next
+    };
     CudnnGraph graph;
-    std::vector<Tensor> operands;
-    std::optional<Tensor> sums;
+    Attention whole;
+    Part part;
+    std::vector<Operand> operands{};
+    std::optional<Tensor> sums{};
     std::uint64_t sums_bytes;  ///< at the begin of the scratch; what cuDNN works in is behind them
 
-    Plan(const cudnn::Api& api, const Extents& e, const Attention& a)
-        : graph(api), sums_bytes((cuda::scratch_bytes(a) + line - 1) / line * line) {
+    Plan(const cudnn::Api& api, const Extents& e, const Attention& a, const Part& of)
+        : graph(api), whole(a), part(of), sums_bytes((cuda::scratch_bytes(a) + line - 1) / line * line) {
         if (a.backward)
             describe_backward(e);
         else
             describe_forward(e);
+    }
+
+    /// Queries, results and their gradients in rows of tokens; keys and values; logarithms.
+    [[nodiscard]] Operand of_queries(const Extents& e, Tensor tensor, std::int64_t stride) const {
+        return {tensor, static_cast<std::uint64_t>(2 * e.seq * stride),
+                static_cast<std::uint64_t>(2 * e.dim) * (whole.heads / whole.kv_heads)};
+    }
+    [[nodiscard]] static Operand of_keys(const Extents& e, Tensor tensor) {
+        return {tensor, static_cast<std::uint64_t>(2 * e.seq * e.kv_stride), static_cast<std::uint64_t>(2 * e.dim)};
+    }
+    [[nodiscard]] Operand of_sums(Tensor tensor) const {
+        const std::uint64_t head = sizeof(float) * whole.seq;
+        return {tensor, head * whole.heads, head * (whole.heads / whole.kv_heads)};
     }
 
     /// o = softmax(scale q k^T) v, and the logarithm of each query's sum of exponentials.
@@ -137,8 +184,9 @@ struct CudnnAttention::Plan {
                      k = graph.operand(Extents::transposed(e.rows(e.kv_heads, e.kv_stride)), e.io),
                      v = graph.operand(e.rows(e.kv_heads, e.kv_stride), e.io),
                      o = graph.operand(e.rows(e.heads, e.o_stride), e.io),
-                     lse = graph.operand(e.per_query(), Type::fp32);
-        operands = {q, k, v, o, lse};
+                     lse = graph.operand(e.log_sums(), Type::fp32);
+        operands = {of_queries(e, q, e.q_stride), of_keys(e, k), of_keys(e, v), of_queries(e, o, e.o_stride),
+                    of_sums(lse)};
         const Builder b{graph, e};
         const Tensor x = b.masked(b.scaled(q, k)), most = graph.reduce(Reduction::maximum, x, b.per_query()),
                      below = graph.pointwise(Pointwise::subtract, {x, most}, b.scores()),
@@ -158,9 +206,11 @@ struct CudnnAttention::Plan {
                     results = e.rows(e.heads, e.o_stride);
         const Tensor q = graph.operand(queries, e.io), k = graph.operand(Extents::transposed(keys), e.io),
                      v = graph.operand(Extents::transposed(keys), e.io), o = graph.operand(results, e.io),
-                     lse = graph.operand(e.per_query(), Type::fp32), d_o = graph.operand(results, e.io),
+                     lse = graph.operand(e.log_sums(), Type::fp32), d_o = graph.operand(results, e.io),
                      dq = graph.operand(queries, e.io), dk = graph.operand(keys, e.io), dv = graph.operand(keys, e.io);
-        operands = {q, k, v, o, lse, d_o, dq, dk, dv};
+        operands = {of_queries(e, q, e.q_stride),  of_keys(e, k),  of_keys(e, v),
+                    of_queries(e, o, e.o_stride),  of_sums(lse),   of_queries(e, d_o, e.o_stride),
+                    of_queries(e, dq, e.q_stride), of_keys(e, dk), of_keys(e, dv)};
         sums = graph.operand(e.per_query(), Type::fp32);
         const Builder b{graph, e};
         const Tensor products = graph.pointwise(Pointwise::multiply, {d_o, o}, graph.passing(e.dense(e.dim))),
@@ -182,8 +232,8 @@ struct CudnnAttention::Plan {
     }
 };
 
-CudnnAttention::CudnnAttention(const cudnn::Api& api, int capability)
-    : api_(&api), capability_(capability), version_(api.cudnnGetVersion()) {
+CudnnAttention::CudnnAttention(const cudnn::Api& api, int capability, std::uint64_t most)
+    : api_(&api), capability_(capability), most_scores_(most), version_(api.cudnnGetVersion()) {
     if (const cudnn::Status status = api.cudnnCreate(&handle_); status != 0)
         throw DeviceError(fmt::format("starting cuDNN: {} ({})", api.cudnnGetErrorString(status), last_refusal(api)),
                           "ORRERY_CUDNN=off does without it");
@@ -198,21 +248,29 @@ std::string CudnnAttention::version() const {
     return fmt::format("{}.{}.{}", version_ / 10'000, version_ / 100 % 100, version_ % 100);
 }
 
+/// Gradients repeat themselves on Hopper (NVIDIA/TransformerEngine, issue 992: before it, they need not); on Blackwell
+/// by engines that have to be named. A single token has no backward pass there, and keys behind the last tile are not
+/// masked where there is no causal mask (cudnn-frontend, pull request 628).
 bool CudnnAttention::is_known(const Attention& a, const Settings& settings) const {
-    constexpr int ampere = 80, blackwell = 100;  // there gradients repeat themselves by engines that have to be named
+    constexpr int ampere = 80, hopper = 90, blackwell = 100;
     constexpr std::uint32_t columns = 8, longest_head = 128, tile = 128;
-    if (capability_ < ampere || capability_ >= blackwell) return false;
+    if (capability_ < (a.backward ? hopper : ampere) || capability_ >= blackwell) return false;
     if (version_ < first_version || (version_ >= wrong_from && version_ < right_again)) return false;
     if (a.dtype != Dtype::fp16 && a.dtype != Dtype::bf16) return false;
-    if (!a.plain() || settings.dropout || !cuda::supports(a)) return false;
+    if (!a.plain() || a.seq < 2 || settings.dropout || !cuda::supports(a)) return false;
     if (a.head_dim % columns != 0 || a.head_dim > longest_head || settings.row_stride % columns != 0) return false;
-    return !a.backward || a.seq % tile == 0 || version_ >= any_length_from;
+    return !a.backward || a.seq % tile == 0 || (a.causal && version_ >= any_length_from);
 }
 
 /// A version that refuses a description takes no step with it: our own kernels do.
 std::unique_ptr<CudnnAttention::Plan> CudnnAttention::planned(const Attention& a, const Settings& settings) {
+    const std::optional<Part> part = part_of(a, most_scores_);
+    if (!part) {
+        refusal_ = "scores of one head take more memory than they may";
+        return nullptr;
+    }
     try {
-        auto plan = std::make_unique<Plan>(*api_, extents_of(a, settings, version_), a);
+        auto plan = std::make_unique<Plan>(*api_, extents_of(a, *part, settings, version_), a, *part);
         if (plan->graph.plan(handle_)) return plan;
         refusal_ = last_refusal(*api_);
     } catch (const DeviceError& error) {
@@ -232,11 +290,19 @@ const CudnnAttention::Plan* CudnnAttention::plan_for(const Attention& a, const S
 std::uint64_t CudnnAttention::scratch_bytes(const Plan& plan) { return plan.sums_bytes + plan.graph.workspace_bytes(); }
 
 void CudnnAttention::launch(const Place& place, const Plan& plan, std::span<void* const> operands) {
-    std::vector<CudnnGraph::At> at;
-    for (std::size_t i = 0; i < plan.operands.size(); ++i) at.push_back({plan.operands[i], operands[i]});
-    if (plan.sums) at.push_back({*plan.sums, place.scratch});
     check(*api_, api_->cudnnSetStream(handle_, place.stream), "giving cuDNN a stream");
-    plan.graph.run(handle_, at, static_cast<std::byte*>(place.scratch) + plan.sums_bytes);
+    std::byte* const scratch = static_cast<std::byte*>(place.scratch);
+    for (std::uint32_t sequence = 0; sequence < plan.whole.batch; sequence += plan.part.sequences)
+        for (std::uint32_t head = 0; head < plan.whole.kv_heads; head += plan.part.kv_heads) {
+            std::vector<CudnnGraph::At> at;
+            for (std::size_t i = 0; i < plan.operands.size(); ++i) {
+                const Plan::Operand& operand = plan.operands[i];
+                at.push_back({operand.tensor, static_cast<std::byte*>(operands[i]) + sequence * operand.sequence +
+                                                  head * operand.kv_head});
+            }
+            if (plan.sums) at.push_back({*plan.sums, scratch});
+            plan.graph.run(handle_, at, scratch + plan.sums_bytes);
+        }
 }
 
 }  // namespace orrery::kernels::cuda

@@ -16,11 +16,16 @@
 namespace orrery::kernels::cuda {
 
 /// Attention in fp16 and bf16 without a dropout, whose masks are drawn as the other devices draw them. Its gradients
-/// are the same bytes in every run: those of the queries are not added atomically.
+/// are the same bytes in every run: those of the queries are not added atomically. That takes memory for all scores at
+/// once, so that backward passes go over parts of a batch, or of its heads.
 class CudnnAttention {
 public:
-    /// capability: 10 major + minor of the current GPU.
-    CudnnAttention(const cudnn::Api& api, int capability);
+    /// NVIDIA's own limit of the memory for scores (cudnn-frontend, scaled_dot_product_flash_attention.h,
+    /// CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT).
+    static constexpr std::uint64_t most_scores = 256U << 20U;
+
+    /// capability: 10 major + minor of the current GPU. most: bytes of scores that a part of a backward pass may have.
+    CudnnAttention(const cudnn::Api& api, int capability, std::uint64_t most = most_scores);
     ~CudnnAttention();
     CudnnAttention(const CudnnAttention&) = delete;
     CudnnAttention& operator=(const CudnnAttention&) = delete;
@@ -48,6 +53,7 @@ private:
 
     const cudnn::Api* api_;
     int capability_;
+    std::uint64_t most_scores_;
     std::size_t version_;
     cudnn::Handle handle_ = nullptr;
     std::map<Key, std::unique_ptr<Plan>> plans_;  ///< null: there is none

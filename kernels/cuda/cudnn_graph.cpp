@@ -14,7 +14,7 @@ using cudnn::Name;
 using cudnn::Type;
 
 std::string last_refusal(const cudnn::Api& api) {
-    std::array<char, 1024> text{};
+    std::array<char, 8192> text{};  // a stack of refusals, the first engine's first
     api.cudnnGetLastErrorString(text.data(), text.size() - 1);
     return text.data();
 }

@@ -43,6 +43,17 @@ TEST_F(GpuCudnn, TakesTheShapesOfModels) {
             }
 }
 
+/// Engines take some more than for scores.
+TEST_F(GpuCudnn, NeedsLittleMemoryForLongSequences) {
+    cuda::CudnnAttention attention(*library(), with_cudnn().capability());
+    for (const std::uint32_t seq : {1024u, 2048u, 4096u}) {
+        const Attention kernel{Dtype::bf16, true, true, 4, seq, 32, 8, 128};
+        const auto* const plan = attention.plan_for(kernel, {});
+        ASSERT_NE(plan, nullptr) << to_text(Kernel(kernel)) << ": " << attention.refusal();
+        EXPECT_LT(cuda::CudnnAttention::scratch_bytes(*plan), 2 * cuda::CudnnAttention::most_scores) << seq;
+    }
+}
+
 TEST_F(GpuCudnn, AgreesWithTheReference) {
     std::uint64_t seed = 501;
     for (const bool backward : {false, true})
