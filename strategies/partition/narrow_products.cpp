@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "strategies/narrow_weights.hpp"
+#include "strategies/schedule/schedule.hpp"
 
 namespace orrery::strategies {
 
@@ -13,7 +14,7 @@ bool casts_are_tensors(const Plan& plan) {
     const Training& training = plan.training;
     return training.precision.compute == Dtype::fp8 && training.fp8_recipe == Fp8Recipe::tensorwise &&
            keeps_casts(plan) && keeps_weight_casts(plan) && !training.fp8_param_gather && !plan.offloads_weights() &&
-           plan.strategy.sharding != Sharding::zero3;
+           plan.strategy.sharding != Sharding::zero3 && !schedule_of(plan.strategy.schedule).asynchronous;
 }
 
 NarrowOperand add_cast_operand(LayerStream& stream, std::vector<Work>& list, ValueId x, std::uint64_t rows,

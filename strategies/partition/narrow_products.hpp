@@ -23,8 +23,8 @@ struct NarrowOperand {
 };
 
 /// Whether casts can be tensors of a flow: one scale a tensor, known from nothing but the tensor, in software that
-/// keeps what it has cast (keeps_casts), and both orders of weights there
-/// throughout a step.
+/// keeps what it has cast (keeps_casts), and both orders of weights, of one version,
+/// there throughout a step.
 bool casts_are_tensors(const Plan& plan);
 
 /// The casts of `x`, [rows, cols], with their operands; of a gradient in e5m2, else in e4m3.

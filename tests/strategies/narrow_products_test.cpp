@@ -62,6 +62,10 @@ TEST(NarrowProducts, OfOthersHaveNoOperands) {
     EXPECT_FALSE(complete_with([](Plan& p) { p.training.fp8_param_gather = true; }));
     EXPECT_FALSE(complete_with([](Plan& p) { p.training.no_transpose_cache = true; }));
     EXPECT_FALSE(complete_with([](Plan& p) { p.training.lora_rank = 4; }));
+    EXPECT_FALSE(complete_with([](Plan& p) {
+        p.strategy.pipeline = 2;
+        p.strategy.schedule = ScheduleKind::pipedream_2bw;
+    }));
     EXPECT_TRUE(complete_with([](Plan& p) { p.training.optimizer = Optimizer::lion; }));
     EXPECT_TRUE(complete_with([](Plan& p) { p.training.apply_groups = 2; }));
     EXPECT_FALSE(complete_with([](Plan& p) {
