@@ -17,7 +17,7 @@ void WeightCasts::before(const Slot& slot, const PlacedLayer& layer, std::vector
     const BufferId there = builder_.buffer(0, Keep::scratch);
     for (const CastOfWeight& cast : layer.blocks->casts) {
         builder_.emit(Lane::compute, label, What{cast.what}, reads, std::span(&there, 1));
-        StateDetail takes = stay_ ? cast.takes : StateDetail{};  // else of weights that are gathered: priced alone
+        StateDetail takes = cast.takes;
         for (StateView& view : takes.operands) view.layer = layer.layer;
         builder_.state(std::move(takes));
     }

@@ -32,4 +32,8 @@ TrainingLaunch training_launch(const kernels::Kernel& priced) {
     return launch;
 }
 
+bool runs(const kernels::Device& device, const kernels::Kernel& priced) {
+    return device.supports(training_launch(priced).kernel);
+}
+
 }  // namespace orrery::calibrate

@@ -1,6 +1,7 @@
 // How training launches what a program prices.
 #pragma once
 
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/settings.hpp"
 
@@ -16,5 +17,8 @@ struct TrainingLaunch {
 /// weights lie. Products in fp8 have scales, are forward passes of turned operands, and of gradients e5m2 without fast
 /// accumulation (strategies/partition/narrow_products.hpp).
 TrainingLaunch training_launch(const kernels::Kernel& priced);
+
+/// Whether the device runs what is launched for it.
+bool runs(const kernels::Device& device, const kernels::Kernel& priced);
 
 }  // namespace orrery::calibrate

@@ -33,7 +33,7 @@ double largest_size(const Bench& bench) { return bench.is_cpu() ? 4096 : 32768; 
 bool affordable(const Bench& bench, const Gemm& gemm) {
     const double rate = bench.is_cpu() ? cpu_flops * bench.device->facts().multiprocessors : gpu_flops;
     return kernels::flops(gemm) / rate < bench.seconds_per_point && kernels::footprint(gemm) < bench.most_bytes() &&
-           bench.device->supports(training_launch(gemm).kernel);
+           runs(*bench.device, gemm);
 }
 
 /// Van der Corput's sequence: the digits of `index` mirrored at the point. Three bases make a Halton sequence, which
@@ -200,7 +200,7 @@ std::vector<Subject> gemm_grid(const Bench& bench) {
             for (const auto* list : {&filling, &layers}) {
                 if (i >= list->size()) continue;
                 const Gemm gemm = of_pass((*list)[i], pass_of(i));
-                if (bench.device->supports(training_launch(gemm).kernel)) out.emplace_back(kernels::Kernel(gemm));
+                if (runs(*bench.device, gemm)) out.emplace_back(kernels::Kernel(gemm));
             }
     }
     return out;

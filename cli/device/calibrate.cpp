@@ -85,13 +85,11 @@ std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Su
                                                  const kernels::Device& device) {
     std::vector<calibrate::Subject> out;
     std::set<std::string> seen;
-    const auto runs = [&](const kernels::Kernel& kernel) {
-        return device.supports(calibrate::training_launch(kernel).kernel);
-    };
     for (calibrate::Subject point : points) {
-        if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !runs(*kernel)) {
+        if (auto* const kernel = std::get_if<kernels::Kernel>(&point);
+            kernel != nullptr && !calibrate::runs(device, *kernel)) {
             const kernels::Kernel other = kernels::with_dtype(*kernel, known);
-            if (runs(other)) *kernel = other;
+            if (calibrate::runs(device, other)) *kernel = other;
         }
         if (seen.insert(calibrate::to_text(point)).second) out.push_back(std::move(point));
     }
